@@ -3,7 +3,8 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Rng } from '../src/core/rng.js';
-import { parseAction, type ScreenAction, type ScreenState } from '../src/env/screens/screen.js';
+import { parseAction, type ScreenAction } from '../src/env/screens/screen-actions.js';
+import type { ScreenState } from '../src/env/screens/screen-state.js';
 import { applyOperations } from '../src/env/state/operations.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
 import type { BrowserName } from '../src/screens/page/page-browser.js';

@@ -3,11 +3,12 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Rng } from '../src/core/rng.js';
-import { actionLine } from '../src/env/screens/screen.js';
-import type { Responder, ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
+import { actionLine } from '../src/env/screens/screen-actions.js';
+import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
 import { rulesResponder } from '../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../src/env/tools/tools-environment.js';
+import type { Responder } from '../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';
 import { ExperienceStore } from '../src/replay/experience/store.js';
 import type { TextPolicy } from '../src/rl/text/text-policy.js';

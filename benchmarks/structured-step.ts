@@ -7,11 +7,12 @@
 import { appendFileSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ToolsAction, ToolsDomain } from '../src/env/tools/domain.js';
+import type { ToolsDomain } from '../src/env/tools/domain.js';
 import { loadDomain } from '../src/env/tools/load-domain.js';
 import { rulesResponder } from '../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../src/env/tools/tools-environment.js';
+import type { ToolsAction } from '../src/env/tools/tools-family.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, measurePaired, median } from './measure.js';
 

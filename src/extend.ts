@@ -9,8 +9,8 @@ export type { ErrorEntry } from './core/error-catalogue.js';
 export { describeIssues, errorsOf } from './core/errors.js';
 export { ClockedEnvironment } from './env/clocked-environment.js';
 export { pythonPackage } from './env/gymnasium/python-process.js';
-export type { ScreenElement, ScreenState } from './env/screens/screen.js';
-export { textsNamed } from './env/screens/screen.js';
+export { textsNamed } from './env/screens/screen-actions.js';
+export type { ScreenElement, ScreenState } from './env/screens/screen-state.js';
 export { boxSpace, discreteSpace, rowSize } from './env/space-values.js';
 export { applyOperations, recordOperations } from './env/state/operations.js';
 export { compileSchema, type SchemaCheck } from './env/state/state.js';
@@ -19,9 +19,6 @@ export type {
   CheckResult,
   DomainEntry,
   EpisodeEnd,
-  Message,
-  Operation,
-  ToolCall,
   ToolOutcome,
   ToolRules,
   ToolSpec,
@@ -31,6 +28,8 @@ export type {
 } from './env/tools/domain.js';
 export { folderDomain } from './env/tools/domains.js';
 export { freezeDeep } from './env/tools/load-domain.js';
+export type { Message, ToolCall } from './env/tools/message.js';
+export type { Operation } from './env/tools/prediction.js';
 export {
   findGames,
   type GameEntry,

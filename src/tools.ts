@@ -1,21 +1,15 @@
 // The public API of worlds made of messages and tool calls (`reverie/tools`): what a program needs to simulate one of its
 // own with a language model, live in it, and write datasets. The command line is made of the same parts.
 
-export type {
-  Message,
-  Prediction,
-  Responder,
-  ToolsDomain,
-  ToolsPolicy,
-  ToolsTask,
-  UserSimulator,
-  Verdict,
-} from './env/tools/domain.js';
+export type { ToolsDomain, ToolsTask, Verdict } from './env/tools/domain.js';
 export { makeDomain } from './env/tools/domains.js';
+export type { Message } from './env/tools/message.js';
+export type { Prediction } from './env/tools/prediction.js';
 export { rulesResponder } from './env/tools/rules-responder.js';
 export { ScriptedUser } from './env/tools/scripted-user.js';
 export { textEnvironment } from './env/tools/text-environment.js';
 export { ToolsEpisodeEnvironment } from './env/tools/tools-environment.js';
+export type { Responder, ToolsPolicy, UserSimulator } from './env/tools/tools-family.js';
 export { verifyEpisode } from './env/tools/verify-episode.js';
 export { GamePlay, type GameSource, TextGame } from './games/pddl/text-game.js';
 export { Budget } from './llm/budget.js';

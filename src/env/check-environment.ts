@@ -6,7 +6,7 @@ import type { Environment, EnvSnapshot, Space, StepResult, ToolsSpace } from '..
 import { ReverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
 import { contains, describeSpace, rowSize } from './space-values.js';
-import type { ToolsAction } from './tools/domain.js';
+import type { ToolsAction } from './tools/tools-family.js';
 
 interface EnvironmentCheck {
   readonly name: CheckName;

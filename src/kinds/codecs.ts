@@ -3,7 +3,8 @@
 import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
 import type { ValueCodec } from '../core/kind.js';
-import type { Message, ToolsAction, ToolsObservation } from '../env/tools/domain.js';
+import type { Message } from '../env/tools/message.js';
+import type { ToolsAction, ToolsObservation } from '../env/tools/tools-family.js';
 
 const refused = (problem: string) => reverieError('REQUEST_INVALID', { problem });
 

@@ -2,16 +2,10 @@
 // follows. What a page makes of a click is for others to say.
 
 import type { Json } from '../core/canonical-json.js';
-import {
-  actionLine,
-  isSaid,
-  parseAction,
-  SCREEN_ACTIONS,
-  type ScreenElement,
-  type ScreenState,
-  tabsOf,
-} from '../env/screens/screen.js';
-import type { CallSpec, Operation, OutcomeClaim } from '../env/tools/domain.js';
+import { actionLine, isSaid, parseAction, SCREEN_ACTIONS } from '../env/screens/screen-actions.js';
+import { type ScreenElement, type ScreenState, tabsOf } from '../env/screens/screen-state.js';
+import type { CallSpec, OutcomeClaim } from '../env/tools/domain.js';
+import type { Operation } from '../env/tools/prediction.js';
 import { optionsOf } from './screen-actions.js';
 
 /** Of these, what is typed is what they hold. */

@@ -2,7 +2,7 @@
 
 import { NO_COST } from '../core/cost.js';
 import type { Plugin } from '../core/plugins.js';
-import { isScreenDomain } from '../env/screens/screen.js';
+import { isScreenDomain } from '../env/screens/screen-state.js';
 import type { BackendEntry } from '../worldmodel/tools/backend-model.js';
 import { screenGraphs } from './graph/graph-domain.js';
 import { liftedBackend } from './lifted/entry.js';

@@ -1,17 +1,8 @@
 // Actions that a screen offers by what is on it: what agents choose among that write no lines of their own. There are more, as any text
 // can be written into a field; these are texts that the task names in quotes.
 
-import {
-  ANSWERS,
-  actionLine,
-  elementKeys,
-  type ScreenAction,
-  type ScreenElement,
-  type ScreenState,
-  type ScreenView,
-  tabsOf,
-  textsNamed,
-} from '../env/screens/screen.js';
+import { ANSWERS, actionLine, elementKeys, type ScreenAction, textsNamed } from '../env/screens/screen-actions.js';
+import { type ScreenElement, type ScreenState, type ScreenView, tabsOf } from '../env/screens/screen-state.js';
 import type { CallSpec } from '../env/tools/domain.js';
 
 /** Roles of what is pointed at as a whole. */

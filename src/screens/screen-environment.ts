@@ -2,7 +2,7 @@
 // a line in the syntax of BrowserGym in, the tree of elements out.
 
 import type { Kind } from '../core/kind.js';
-import { actionLine, parseAction, type ScreenAction } from '../env/screens/screen.js';
+import { actionLine, parseAction, type ScreenAction } from '../env/screens/screen-actions.js';
 import type { CallSpec, ToolsDomain } from '../env/tools/domain.js';
 import { type LineEnvironment, lineEnvironment } from '../env/tools/text-environment.js';
 import type { ToolsEpisodeEnvironment } from '../env/tools/tools-environment.js';

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { sha256 } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
 import { AskedThread, compiledUrl } from '../core/threads.js';
-import { actionLine } from '../env/screens/screen.js';
+import { actionLine } from '../env/screens/screen-actions.js';
 import type { CallSpec, Picture } from '../env/tools/domain.js';
 import type {
   BrowserName,

@@ -7,29 +7,25 @@ import {
   ANSWERS,
   actionLine,
   isSaid,
-  NO_SCREEN,
   PAGE_ACTIONS,
   parseAction,
   SCREEN_ACTIONS,
-  SCREEN_SCHEMA,
   type ScreenAction,
-  type ScreenState,
-  screenText,
   screenTools,
-  treeFaults,
-} from '../env/screens/screen.js';
+} from '../env/screens/screen-actions.js';
+import { NO_SCREEN, SCREEN_SCHEMA, type ScreenState, screenText, treeFaults } from '../env/screens/screen-state.js';
 import type {
   CallSpec,
   CheckResult,
   EpisodeEnd,
-  Operation,
   OutcomeClaim,
   Picture,
-  ToolCall,
   ToolOutcome,
   ToolRules,
   ToolsDomain,
 } from '../env/tools/domain.js';
+import type { ToolCall } from '../env/tools/message.js';
+import type { Operation } from '../env/tools/prediction.js';
 import { type Begun, taskOfGame } from '../env/tools/rules-responder.js';
 import { mechanicalScreen, saidOn, screenChanges, unmetOn, unshownOn } from './mechanics.js';
 import { type PageMoment, WHOLE_REWARD } from './page/page-browser.js';

@@ -1,7 +1,7 @@
 // Pages that tasks are done on, and tasks that a seed sets anew: which seeds each split has, and what is drawn by one.
 
 import { contentHash } from '../core/canonical-json.js';
-import type { ScreenState } from '../env/screens/screen.js';
+import type { ScreenState } from '../env/screens/screen-state.js';
 import type { ToolsTask } from '../env/tools/domain.js';
 import type { ActGame } from '../env/tools/rules-responder.js';
 import type { AppSpec } from './page/page-browser.js';

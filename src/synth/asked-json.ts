@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Json, JsonObject } from '../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../core/cost.js';
 import { ReverieError } from '../core/errors.js';
-import type { Message } from '../env/tools/domain.js';
+import type { Message } from '../env/tools/message.js';
 import type { ChatMessage, LanguageModel } from '../llm/language-model.js';
 
 interface AskRequest {

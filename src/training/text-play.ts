@@ -5,16 +5,16 @@ import { NO_COST } from '../core/cost.js';
 import type { Info } from '../core/environment.js';
 import { ReverieError, reverieError } from '../core/errors.js';
 import { Rng, type RngState } from '../core/rng.js';
+import type { CallSpec } from '../env/tools/domain.js';
+import type { Message } from '../env/tools/message.js';
+import type { LineEnvironment } from '../env/tools/text-environment.js';
 import type {
-  CallSpec,
-  Message,
   ToolsAction,
   ToolsPolicy,
   ToolsPolicyQuery,
   ToolsStepInfo,
   ToolsTurn,
-} from '../env/tools/domain.js';
-import type { LineEnvironment } from '../env/tools/text-environment.js';
+} from '../env/tools/tools-family.js';
 import type { TextDecision, TextPolicy, TextSituation, TextTurn } from '../rl/text/text-policy.js';
 
 /** Where an episode begins, and the stream its choices are drawn from; without one, each is the most probable. */

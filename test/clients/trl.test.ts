@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/core/canonical-json.js';
-import type { Message } from '../../src/env/tools/domain.js';
+import type { Message } from '../../src/env/tools/message.js';
 import type { RunningServer } from '../../src/serve/index.js';
 import { helpdeskReference } from '../serve/protocols/reference-calls.js';
 import { INSTALL_TIME, type PythonClient, pythonClient } from '../serve/python-client.js';

@@ -2,7 +2,9 @@
 
 import type { JsonObject } from '../../src/core/canonical-json.js';
 import { applyOperations } from '../../src/env/state/operations.js';
-import type { CallSpec, Message, Operation, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
+import type { Message } from '../../src/env/tools/message.js';
+import type { Operation } from '../../src/env/tools/prediction.js';
 import { initialStateOf } from '../../src/env/tools/situation.js';
 import type { LlmServerRequestBody } from '../llm-server/llm-server.js';
 import { openingOf } from './truth.js';

@@ -2,8 +2,10 @@
 // wrong as often as it is told to be. Every draw depends on (seed, content of the request, seed of the request) alone.
 
 import type { Json, JsonObject } from '../../src/core/canonical-json.js';
-import type { Message, ToolsTask, UserQuery } from '../../src/env/tools/domain.js';
+import type { ToolsTask } from '../../src/env/tools/domain.js';
+import type { Message } from '../../src/env/tools/message.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
+import type { UserQuery } from '../../src/env/tools/tools-family.js';
 import type { LlmAnswer } from '../llm-server/completion.js';
 import { type LlmServer, type LlmServerRequestBody, startLlmServer } from '../llm-server/llm-server.js';
 import { agentAnswer } from './agent-role.js';

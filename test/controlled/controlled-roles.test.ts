@@ -2,9 +2,10 @@
 // trajectories and of task variants.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Responder, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
+import type { ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
+import type { Responder } from '../../src/env/tools/tools-family.js';
 import type { LanguageModel } from '../../src/llm/language-model.js';
 import { makeLanguageModel } from '../../src/llm/served-model.js';
 import { LlmAgent } from '../../src/synth/episodes/agents/llm-agent.js';

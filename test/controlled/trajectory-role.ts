@@ -2,7 +2,8 @@
 // share is wrong.
 
 import type { Json, JsonObject } from '../../src/core/canonical-json.js';
-import type { CallSpec, Message, ToolsTask } from '../../src/env/tools/domain.js';
+import type { CallSpec, ToolsTask } from '../../src/env/tools/domain.js';
+import type { Message } from '../../src/env/tools/message.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { type Asked, asObject, asText } from './asked.js';
 import { drawChance } from './chance.js';

@@ -3,9 +3,11 @@
 import type { Json, JsonObject } from '../../src/core/canonical-json.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import { callChecks } from '../../src/env/tools/check-action.js';
-import type { CallQuery, CallSpec, Operation, Prediction, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
+import type { Operation, Prediction } from '../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { initialStateOf } from '../../src/env/tools/situation.js';
+import type { CallQuery } from '../../src/env/tools/tools-family.js';
 import { asObject } from './asked.js';
 
 export interface Outcome {

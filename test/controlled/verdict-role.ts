@@ -3,7 +3,8 @@
 
 import type { Json, JsonObject } from '../../src/core/canonical-json.js';
 import { applyOperations } from '../../src/env/state/operations.js';
-import type { Message, ToolsTask } from '../../src/env/tools/domain.js';
+import type { ToolsTask } from '../../src/env/tools/domain.js';
+import type { Message } from '../../src/env/tools/message.js';
 import { verifyEpisode } from '../../src/env/tools/verify-episode.js';
 import { type Asked, asList, asObject, asText } from './asked.js';
 import { drawChance } from './chance.js';

@@ -5,7 +5,8 @@ import type { Json, JsonObject } from '../../src/core/canonical-json.js';
 import type { Rng } from '../../src/core/rng.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import { stateHash } from '../../src/env/state/state.js';
-import type { CallSpec, Operation } from '../../src/env/tools/domain.js';
+import type { CallSpec } from '../../src/env/tools/domain.js';
+import type { Operation } from '../../src/env/tools/prediction.js';
 import { asObject, parseJson } from './asked.js';
 import type { Outcome, Truth } from './truth.js';
 

@@ -3,7 +3,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/core/canonical-json.js';
 import { applyOperations } from '../../src/env/state/operations.js';
-import type { FactTable, Message, ToolCall, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
+import type { FactTable, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
+import type { Message, ToolCall } from '../../src/env/tools/message.js';
 import { initialStateOf } from '../../src/env/tools/situation.js';
 import { induceOperators, OperatorBook } from '../../src/games/operators/induce-operators.js';
 import type { Operator, OperatorsFile } from '../../src/games/operators/operator.js';

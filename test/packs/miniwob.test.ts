@@ -8,7 +8,7 @@ import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { pythonEnvironment } from '../../scripts/python-environments.mjs';
 import { runCommandLine } from '../../src/cli/command-line.js';
 import type { JsonObject } from '../../src/core/canonical-json.js';
-import { NO_SCREEN } from '../../src/env/screens/screen.js';
+import { NO_SCREEN } from '../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { CallSpec, ToolOutcome, ToolsDomain } from '../../src/env/tools/domain.js';
 import { makeDomain } from '../../src/env/tools/domains.js';

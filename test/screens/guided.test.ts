@@ -2,10 +2,11 @@
 
 import { afterAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../src/core/cost.js';
-import type { Responder, ToolsTask } from '../../src/env/tools/domain.js';
+import type { ToolsTask } from '../../src/env/tools/domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
+import type { Responder } from '../../src/env/tools/tools-family.js';
 import type { LanguageModel } from '../../src/llm/language-model.js';
 import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
 import { graphDomain } from '../../src/screens/graph/graph-domain.js';

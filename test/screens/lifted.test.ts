@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import type { ScreenState } from '../../src/env/screens/screen.js';
+import type { ScreenState } from '../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { CallSpec, ToolsDomain } from '../../src/env/tools/domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/core/canonical-json.js';
 import { Rng } from '../../src/core/rng.js';
-import type { ScreenState } from '../../src/env/screens/screen.js';
+import type { ScreenState } from '../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { CallSpec, ToolsDomain } from '../../src/env/tools/domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';

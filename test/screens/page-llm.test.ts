@@ -3,9 +3,10 @@
 import '../../src/kinds/registry.js';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../src/core/canonical-json.js';
-import type { ScreenState } from '../../src/env/screens/screen.js';
+import type { ScreenState } from '../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../src/env/state/operations.js';
-import type { CallSpec, Prediction, ToolsDomain } from '../../src/env/tools/domain.js';
+import type { CallSpec, ToolsDomain } from '../../src/env/tools/domain.js';
+import type { Prediction } from '../../src/env/tools/prediction.js';
 import type { LanguageModel } from '../../src/llm/language-model.js';
 import { makeRouter } from '../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../src/worldmodel/tools/tools-model-schema.js';

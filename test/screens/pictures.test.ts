@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { afterEach, expect, it } from 'vitest';
-import type { ScreenState } from '../../src/env/screens/screen.js';
+import type { ScreenState } from '../../src/env/screens/screen-state.js';
 import type { Picture, ToolsDomain } from '../../src/env/tools/domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { actionLine, parseAction, SCREEN_ACTIONS } from '../../src/env/screens/screen.js';
+import { actionLine, parseAction, SCREEN_ACTIONS } from '../../src/env/screens/screen-actions.js';
 
 describe('a line as an action', () => {
   it.each([

@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { parseAction, SCREEN_ACTIONS } from '../../src/env/screens/screen-actions.js';
 import {
   NO_SCREEN,
-  parseAction,
-  SCREEN_ACTIONS,
   type ScreenElement,
   type ScreenState,
   screenText,
   treeFaults,
-} from '../../src/env/screens/screen.js';
+} from '../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { CallSpec } from '../../src/env/tools/domain.js';
 import { screenChanges } from '../../src/screens/mechanics.js';

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { checkEnvironment } from '../../src/env/check-environment.js';
-import type { ScreenState } from '../../src/env/screens/screen.js';
+import type { ScreenState } from '../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { ToolsDomain } from '../../src/env/tools/domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';

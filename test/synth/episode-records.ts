@@ -1,7 +1,9 @@
 // Invented episodes of an invented parcel office, for tests of filters and exporters.
 
 import type { Json, JsonObject } from '../../src/core/canonical-json.js';
-import type { CallSpec, Message, Prediction, ToolsDomain, ToolsTask, Verdict } from '../../src/env/tools/domain.js';
+import type { CallSpec, ToolsDomain, ToolsTask, Verdict } from '../../src/env/tools/domain.js';
+import type { Message } from '../../src/env/tools/message.js';
+import type { Prediction } from '../../src/env/tools/prediction.js';
 import type { EpisodeRecord, EpisodeStep } from '../../src/replay/experience/experience.js';
 
 export const NO_COST = { calls: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, money: 0 };

@@ -1,11 +1,12 @@
 // A dream beside the real game: alike while it says the same, and told apart by the step at which it goes wrong.
 
 import { describe, expect, it } from 'vitest';
-import type { CallQuery, Prediction, Responder } from '../../src/env/tools/domain.js';
+import type { Prediction } from '../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
+import type { CallQuery, Responder } from '../../src/env/tools/tools-family.js';
 import { areFalse, checkDream, textGroups } from '../../src/training/text-loop.js';
 import { attic, attics, atticTraining } from '../rl/text/attic-training.js';
 

@@ -2,7 +2,8 @@
 // shown the same.
 
 import { afterAll, expect, it } from 'vitest';
-import { actionLine, type ScreenState } from '../../src/env/screens/screen.js';
+import { actionLine } from '../../src/env/screens/screen-actions.js';
+import type { ScreenState } from '../../src/env/screens/screen-state.js';
 import type { CallSpec } from '../../src/env/tools/domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';

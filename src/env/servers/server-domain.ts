@@ -5,18 +5,12 @@ import { contentHash } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import { callChecks } from '../tools/check-action.js';
-import {
-  type CallQuery,
-  type CallSpec,
-  exactPrediction,
-  type Message,
-  type Responder,
-  type ToolSpec,
-  type ToolsTask,
-  type UserSimulator,
-} from '../tools/domain.js';
+import type { CallSpec, ToolSpec, ToolsTask } from '../tools/domain.js';
+import type { Message } from '../tools/message.js';
+import { exactPrediction } from '../tools/prediction.js';
 import type { DomainElsewhere } from '../tools/rules-responder.js';
 import { ScriptedUser } from '../tools/scripted-user.js';
+import type { CallQuery, Responder, UserSimulator } from '../tools/tools-family.js';
 import {
   type EnvironmentServer,
   type EpisodeStart,

@@ -4,7 +4,7 @@ import { enablePatches, type Patch, produce, produceWithPatches } from 'immer';
 import { applyPatch, type Operation as Rfc6902Operation } from 'rfc6902';
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import type { Operation } from '../tools/domain.js';
+import type { Operation } from '../tools/prediction.js';
 import { pointerKeys } from './state.js';
 
 enablePatches();

@@ -7,15 +7,9 @@ import type { ToolsSpace } from '../../core/environment.js';
 import { describeIssues, nearest, reverieError } from '../../core/errors.js';
 import { describeSpace } from '../space-values.js';
 import { compileSchema, type SchemaCheck } from '../state/state.js';
-import {
-  type AssistantMessage,
-  type CallSpec,
-  exactPrediction,
-  type Message,
-  type Prediction,
-  type ToolCall,
-  type ToolSpec,
-} from './domain.js';
+import type { CallSpec, ToolSpec } from './domain.js';
+import type { AssistantMessage, Message, ToolCall } from './message.js';
+import { exactPrediction, type Prediction } from './prediction.js';
 
 const MAX_CALLS = 64;
 const MAX_CHARACTERS = 1_000_000;

@@ -3,20 +3,10 @@
 
 import { contentHash, type JsonObject } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import {
-  type CallSpec,
-  exactPrediction,
-  type Operation,
-  type Prediction,
-  type Responder,
-  refusalOf,
-  type ToolCall,
-  type ToolOutcome,
-  type ToolRules,
-  type ToolsDomain,
-  type ToolsTask,
-  type UserSimulator,
-} from './domain.js';
+import type { CallSpec, ToolOutcome, ToolRules, ToolsDomain, ToolsTask } from './domain.js';
+import type { ToolCall } from './message.js';
+import { exactPrediction, type Operation, type Prediction, refusalOf } from './prediction.js';
+import type { Responder, UserSimulator } from './tools-family.js';
 
 /**
  * Answers every call by the domain's exact rules. Where these carry a call out although a precondition refuses it, the

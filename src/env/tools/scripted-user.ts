@@ -5,16 +5,10 @@ import { LRUCache } from 'lru-cache';
 import { NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import {
-  spokenMessages,
-  type ToolsDomain,
-  type ToolsTask,
-  type UserQuery,
-  type UserSimulator,
-  type UserSpec,
-  type UserTurn,
-} from './domain.js';
+import type { ToolsDomain, ToolsTask, UserSpec } from './domain.js';
+import { spokenMessages } from './message.js';
 import { Phrases } from './phrases.js';
+import type { UserQuery, UserSimulator, UserTurn } from './tools-family.js';
 
 /** Said once to a message that no line of the script fits; at the next such message the user leaves. */
 export const NOTHING_TO_ADD = 'I have nothing to add to that. Please go on with what I asked for.';

@@ -7,7 +7,9 @@ import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { RngState } from '../../core/rng.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state.js';
-import type { Message, Operation, ToolsDomain, ToolsTask } from './domain.js';
+import type { ToolsDomain, ToolsTask } from './domain.js';
+import type { Message } from './message.js';
+import type { Operation } from './prediction.js';
 
 export interface Situation {
   readonly task: ToolsTask;

@@ -13,9 +13,11 @@ import type {
 } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { describeSpace } from '../space-values.js';
-import type { Admissible, Picture, ToolCall, ToolMessage, ToolsDomain, ToolsObservation, Verdict } from './domain.js';
+import type { Picture, ToolsDomain, Verdict } from './domain.js';
+import type { ToolCall, ToolMessage } from './message.js';
 import { initialStateOf } from './situation.js';
 import type { ForkOptions, ToolsEpisodeEnvironment, ToolsResetOptions } from './tools-environment.js';
+import type { Admissible, ToolsObservation } from './tools-family.js';
 import { verifyEpisode } from './verify-episode.js';
 
 export interface LineEnvironment extends Environment<string, string> {

@@ -16,22 +16,9 @@ import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state.js';
 import { type CallChecks, callChecks, messageOf } from './check-action.js';
-import type {
-  EpisodeEnd,
-  Message,
-  Picture,
-  Prediction,
-  Responder,
-  ToolCall,
-  ToolsAction,
-  ToolsDomain,
-  ToolsEnvironment,
-  ToolsObservation,
-  ToolsStepInfo,
-  ToolsTask,
-  UserSimulator,
-  Verdict,
-} from './domain.js';
+import type { EpisodeEnd, Picture, ToolsDomain, ToolsTask, Verdict } from './domain.js';
+import type { Message, ToolCall } from './message.js';
+import type { Prediction } from './prediction.js';
 import {
   domainOfSaved,
   type Episode,
@@ -41,6 +28,14 @@ import {
   type Situation,
   saveEpisode,
 } from './situation.js';
+import type {
+  Responder,
+  ToolsAction,
+  ToolsEnvironment,
+  ToolsObservation,
+  ToolsStepInfo,
+  UserSimulator,
+} from './tools-family.js';
 import { verifyEpisode } from './verify-episode.js';
 
 export interface ToolsEnvironmentOptions {

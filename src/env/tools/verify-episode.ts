@@ -3,17 +3,8 @@
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
 import { stateHash, valueAt } from '../state/state.js';
-import {
-  type CallSpec,
-  type CheckResult,
-  type EpisodeEnd,
-  type SpokenMessage,
-  spokenMessages,
-  successfulCalls,
-  type ToolsDomain,
-  type ToolsTask,
-  type Verdict,
-} from './domain.js';
+import type { CallSpec, CheckResult, EpisodeEnd, ToolsDomain, ToolsTask, Verdict } from './domain.js';
+import { type SpokenMessage, spokenMessages, successfulCalls } from './message.js';
 import { initialStateOf, referenceStateOf } from './situation.js';
 
 /**

@@ -7,7 +7,8 @@ import { ReverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state.js';
-import type { CallQuery, Operation, Prediction, Responder } from '../../env/tools/domain.js';
+import type { Operation, Prediction } from '../../env/tools/prediction.js';
+import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import { comparableObservation, idPatternOf, unknownIds } from '../../worldmodel/tools/checks.js';
 
 export interface ToolsQuestion {

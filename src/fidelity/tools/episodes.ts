@@ -7,21 +7,13 @@ import { takeTurn } from '../../core/threads.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state.js';
 import { callChecks } from '../../env/tools/check-action.js';
-import type {
-  CallQuery,
-  Message,
-  Prediction,
-  Responder,
-  ToolCall,
-  ToolsDomain,
-  ToolsPolicy,
-  ToolsTask,
-  UserSimulator,
-  Verdict,
-} from '../../env/tools/domain.js';
+import type { ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { Prediction } from '../../env/tools/prediction.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
+import type { CallQuery, Responder, ToolsPolicy, UserSimulator } from '../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';

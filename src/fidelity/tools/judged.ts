@@ -1,6 +1,7 @@
 // A model of tools under judgement, as the questions see it.
 
-import type { Responder, ToolsDomain, UserSimulator } from '../../env/tools/domain.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import type { Responder, UserSimulator } from '../../env/tools/tools-family.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeSettings } from '../../synth/episodes/run-episode.js';
 import type { MustFailReport } from '../../worldmodel/must-fail/run-must-fail.js';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { canonicalJson, type Json } from '../../core/canonical-json.js';
 import { evaluationSetOf } from '../../core/evaluation-set.js';
 import { service } from '../../core/services.js';
-import { isScreenDomain } from '../../env/screens/screen.js';
+import { isScreenDomain } from '../../env/screens/screen-state.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
 import { toolsCalibration } from '../calibration.js';
 import { horizonFindings, stepErrorRule } from '../horizon.js';

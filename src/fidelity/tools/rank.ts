@@ -2,8 +2,8 @@
 // and in the simulation. What an episode was worth is found by the task's verifier on the state each world ended in.
 
 import { NO_COST } from '../../core/cost.js';
-import type { ToolsPolicy } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
+import type { ToolsPolicy } from '../../env/tools/tools-family.js';
 import { RandomAgent, ReferenceAgent } from '../../synth/episodes/agents/baseline-agents.js';
 import { type RankSource, rankInstrument, unrankable } from '../rank.js';
 import type { Instrument } from '../section.js';

@@ -8,19 +8,13 @@ import { Rng } from '../../core/rng.js';
 import { concurrently } from '../../core/threads.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { callChecks } from '../../env/tools/check-action.js';
-import {
-  exactPrediction,
-  type Message,
-  type Prediction,
-  type Responder,
-  refusalOf,
-  type ToolCall,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../env/tools/domain.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import { exactPrediction, type Prediction, refusalOf } from '../../env/tools/prediction.js';
 import { elsewhere, type RealEnvironment, realResponder, rulesResponder } from '../../env/tools/rules-responder.js';
 import { ScriptedUser } from '../../env/tools/scripted-user.js';
 import { initialStateOf } from '../../env/tools/situation.js';
+import type { Responder } from '../../env/tools/tools-family.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { ReplayedCalls, readEpisodeLogs } from '../../replay/experience/logs/read-episode-logs.js';

@@ -7,15 +7,9 @@ import { NO_COST } from '../../core/cost.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { writeFileAtomic } from '../../core/files.js';
 import { applyOperations } from '../../env/state/operations.js';
-import type {
-  CallQuery,
-  CallSpec,
-  FactTable,
-  Operation,
-  Scene,
-  ToolRules,
-  ToolsDomain,
-} from '../../env/tools/domain.js';
+import type { CallSpec, FactTable, Scene, ToolRules, ToolsDomain } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ExperienceStep } from '../../replay/experience/experience.js';
 import type { FitRequest, FittedBackend } from '../../synth/train-backend.js';
 import { factKey, Situation, takenAction } from '../../worldmodel/situation.js';

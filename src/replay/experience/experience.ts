@@ -5,15 +5,10 @@ import { z } from 'zod';
 import type { JsonObject } from '../../core/canonical-json.js';
 import type { Cost } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
-import type {
-  AssistantMessage,
-  Message,
-  Operation,
-  Prediction,
-  TurnTokens,
-  Verdict,
-  WalkNote,
-} from '../../env/tools/domain.js';
+import type { Verdict } from '../../env/tools/domain.js';
+import type { AssistantMessage, Message } from '../../env/tools/message.js';
+import type { Operation, Prediction } from '../../env/tools/prediction.js';
+import type { TurnTokens, WalkNote } from '../../env/tools/tools-family.js';
 import type { Source } from '../transition.js';
 import { callText, MAX_HISTORY } from './terms.js';
 

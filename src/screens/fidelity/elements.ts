@@ -1,7 +1,7 @@
 // How alike two screens are, element by element. An element counts as right with its id, role, name and every property; where it
 // stands in the tree is not counted.
 
-import type { ScreenState } from '../../env/screens/screen.js';
+import type { ScreenState } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
 import {
   estimateIn,

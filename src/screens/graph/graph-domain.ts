@@ -11,9 +11,9 @@ import {
   actionLine,
   SCREEN_ACTIONS,
   type ScreenAction,
-  type ScreenElement,
   textsNamed,
-} from '../../env/screens/screen.js';
+} from '../../env/screens/screen-actions.js';
+import type { ScreenElement } from '../../env/screens/screen-state.js';
 import type { CallSpec, DomainEntry, ToolsDomain } from '../../env/tools/domain.js';
 import { placeOf, type ScreenPlayer } from '../screen-player.js';
 import { pageUnknown, playedScreens } from '../screens-domain.js';

@@ -1,7 +1,7 @@
 // What happens in a graph: exact, and a function of the task and of what was done. A moment is never changed; an action leads to another.
 // `{cart.total}` in a text is a value of the data beneath, everything else is as it stands; a text that is one reference keeps its type.
 
-import type { ScreenElement } from '../../env/screens/screen.js';
+import type { ScreenElement } from '../../env/screens/screen-state.js';
 import type { CallSpec } from '../../env/tools/domain.js';
 import type { PageMoment } from '../page/page-browser.js';
 import {

@@ -7,16 +7,11 @@ import { contentHash, type JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import { actionLine, isScreenDomain, parseAction, type ScreenAction } from '../../env/screens/screen.js';
-import type {
-  CallSpec,
-  ToolCall,
-  ToolsDomain,
-  ToolsPolicy,
-  ToolsPolicyQuery,
-  ToolsTurn,
-  WalkNote,
-} from '../../env/tools/domain.js';
+import { actionLine, parseAction, type ScreenAction } from '../../env/screens/screen-actions.js';
+import { isScreenDomain } from '../../env/screens/screen-state.js';
+import type { CallSpec, ToolsDomain } from '../../env/tools/domain.js';
+import type { ToolCall } from '../../env/tools/message.js';
+import type { ToolsPolicy, ToolsPolicyQuery, ToolsTurn, WalkNote } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import { askChecked, type CheckedRequest } from '../../synth/asked-json.js';
 import { elementLine, lastScreen, shownScreen, shownSteps, type Walk, walkOf } from './wrap-walk.js';

@@ -4,17 +4,11 @@ import { z } from 'zod';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import { actionLine, textsNamed } from '../../env/screens/screen.js';
+import { actionLine, textsNamed } from '../../env/screens/screen-actions.js';
 import { stateHash } from '../../env/state/state.js';
-import type {
-  CallSpec,
-  Message,
-  Responder,
-  ToolCall,
-  ToolsDomain,
-  ToolsTask,
-  WalkNote,
-} from '../../env/tools/domain.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { Responder, WalkNote } from '../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { LanguageModel } from '../../llm/language-model.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';

@@ -1,7 +1,7 @@
 // The lifted model in the registry of backends.
 
 import { z } from 'zod';
-import { isScreenDomain } from '../../env/screens/screen.js';
+import { isScreenDomain } from '../../env/screens/screen-state.js';
 import { type RecordedSettings, recordedBackend, recordedSection } from '../../worldmodel/from-records.js';
 import type { LiftedContents } from './lifted-model.js';
 

@@ -1,13 +1,7 @@
 // A screen with what its elements stand in, and which elements of two screens play the same part.
 
-import {
-  actionLine,
-  parseAction,
-  SCREEN_ACTIONS,
-  type ScreenElement,
-  type ScreenState,
-  textsNamed,
-} from '../../env/screens/screen.js';
+import { actionLine, parseAction, SCREEN_ACTIONS, textsNamed } from '../../env/screens/screen-actions.js';
+import type { ScreenElement, ScreenState } from '../../env/screens/screen-state.js';
 import type { CallSpec } from '../../env/tools/domain.js';
 
 /** A tree of elements. */

@@ -7,10 +7,13 @@ import { z } from 'zod';
 import { canonicalJson, type Json, sha256 } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../../core/files.js';
-import type { ScreenState } from '../../env/screens/screen.js';
+import type { ScreenState } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
-import type { CallQuery, CallSpec, Message, Operation, ToolsDomain } from '../../env/tools/domain.js';
+import type { CallSpec, ToolsDomain } from '../../env/tools/domain.js';
+import type { Message } from '../../env/tools/message.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import { initialStateOf } from '../../env/tools/situation.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
 import {
   calibrationSchema,
   confidenceOf,

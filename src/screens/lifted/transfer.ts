@@ -1,7 +1,8 @@
 // What an action made of a recorded screen, made of another one: the same changes of the tree, each on the element that plays the same
 // part.
 
-import { actionLine, type ScreenElement, type ScreenState, textsNamed, treeFaults } from '../../env/screens/screen.js';
+import { actionLine, textsNamed } from '../../env/screens/screen-actions.js';
+import { type ScreenElement, type ScreenState, treeFaults } from '../../env/screens/screen-state.js';
 import { type Act, type Layout, layoutOf, type Pairing, pairing } from './layout.js';
 
 /** What was recorded: an action, and the screen after it. */

@@ -8,18 +8,19 @@ import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues, ReverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
+import { actionLine } from '../../env/screens/screen-actions.js';
 import {
-  actionLine,
   memoryOf,
   type ScreenElement,
   type ScreenState,
   type ScreenView,
   screenText,
   tabsOf,
-} from '../../env/screens/screen.js';
+} from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state.js';
-import type { CallQuery, Operation } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ChatReply, ChatRequest, LanguageModel } from '../../llm/language-model.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
 import { clipped } from '../../worldmodel/llm/prompt.js';

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { BrowserContext, Page } from 'playwright-core';
 import { compiledUrl } from '../../core/threads.js';
-import type { ScreenView } from '../../env/screens/screen.js';
+import type { ScreenView } from '../../env/screens/screen-state.js';
 import type { CallSpec } from '../../env/tools/domain.js';
 import { actionFault, carryOut, pictureOf } from './chromium-input.js';
 import {

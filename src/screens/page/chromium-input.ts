@@ -1,7 +1,7 @@
 // A real mouse and keyboard: actions on a page in Chromium, by playwright-core.
 
 import type { ElementHandle, Page } from 'playwright-core';
-import type { ScreenView } from '../../env/screens/screen.js';
+import type { ScreenView } from '../../env/screens/screen-state.js';
 import type { CallSpec, Picture } from '../../env/tools/domain.js';
 import { ActionFailed, type PageContract } from './page-browser.js';
 

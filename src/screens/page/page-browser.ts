@@ -1,7 +1,7 @@
 // What runs pages: jsdom, or Chromium. Both are shown the same by the same scripts; they differ in who runs the page's own.
 
 import type { Json } from '../../core/canonical-json.js';
-import type { ScreenView } from '../../env/screens/screen.js';
+import type { ScreenView } from '../../env/screens/screen-state.js';
 import type { CallSpec, Picture } from '../../env/tools/domain.js';
 import { PageClock } from './page-clock.js';
 import { PageView } from './page-view.js';

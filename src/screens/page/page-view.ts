@@ -1,7 +1,7 @@
 // What is seen of a page: its elements with roles, names and states, by ids that last as long as the elements do. Roles and names
 // follow the HTML Accessibility API Mappings and the Accessible Name Computation of the W3C, as far as pages without layout allow.
 
-import type { ScreenElement } from '../../env/screens/screen.js';
+import type { ScreenElement } from '../../env/screens/screen-state.js';
 
 // As much of a page's objects as our scripts within pages touch. They run in jsdom and in Chromium alike, where more is there.
 

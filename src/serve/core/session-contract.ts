@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import type { Info } from '../../core/environment.js';
-import type { ToolsAction } from '../../env/tools/domain.js';
+import type { ToolsAction } from '../../env/tools/tools-family.js';
 
 /** Who asks: quotas and visibility of sessions go by it. One token, one owner; `local` where no token is asked for. */
 export type Owner = string;

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { EnvSnapshot, StepResult } from '../../core/environment.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import type { ToolsStepInfo } from '../../env/tools/domain.js';
+import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
 import type { Servable } from '../../run/servable.js';
 import { Deadline, type SessionLimits, Slots } from './limits.js';
 import {

@@ -2,7 +2,7 @@
 
 import type { Info } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { ToolsStepInfo } from '../../env/tools/domain.js';
+import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Servable, TaskCard } from '../../run/servable.js';
 import type { Action, ResetRequest } from './session-contract.js';

@@ -4,7 +4,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { Info } from '../../core/environment.js';
-import type { ToolsStepInfo } from '../../env/tools/domain.js';
+import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
 import type { SessionEvent, Turn } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
 

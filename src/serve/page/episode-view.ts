@@ -2,7 +2,9 @@
 
 import type { Json } from '../../core/canonical-json.js';
 import type { Info } from '../../core/environment.js';
-import type { Message, Prediction, ToolsAction, ToolsObservation, ToolsStepInfo } from '../../env/tools/domain.js';
+import type { Message } from '../../env/tools/message.js';
+import type { Prediction } from '../../env/tools/prediction.js';
+import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../env/tools/tools-family.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
 import type { HistoryStep, SessionHistory } from '../core/history.js';

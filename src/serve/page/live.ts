@@ -1,6 +1,6 @@
 // What the live page shows: counts, environments, and the sessions used last.
 
-import type { ToolsStepInfo } from '../../env/tools/domain.js';
+import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
 import { type SessionEvent, sessionKey } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
 import type { LiveView } from './wire.js';

@@ -4,7 +4,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import type { ToolMessage, ToolsAction, ToolsObservation } from '../../env/tools/domain.js';
+import type { ToolMessage } from '../../env/tools/message.js';
+import type { ToolsAction, ToolsObservation } from '../../env/tools/tools-family.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
 import type { Action, Owner, Turn } from '../core/session-contract.js';

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { BoxSpace, VectorSpace } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../env/tools/domain.js';
+import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../env/tools/tools-family.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
 import type { Action, Turn } from '../core/session-contract.js';

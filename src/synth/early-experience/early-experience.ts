@@ -6,23 +6,21 @@ import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { Awaitable, EnvSnapshot } from '../../core/environment.js';
 import { Rng } from '../../core/rng.js';
-import {
-  type Admissible,
-  type Message,
-  type Prediction,
-  spokenMessages,
-  type ToolCall,
-  type ToolSpec,
-  type ToolsAction,
-  type ToolsEnvironment,
-  type ToolsPolicy,
-  type ToolsStepInfo,
-  type UserQuery,
-  type UserSimulator,
-  type UserTurn,
-} from '../../env/tools/domain.js';
+import type { ToolSpec } from '../../env/tools/domain.js';
+import { type Message, spokenMessages, type ToolCall } from '../../env/tools/message.js';
+import type { Prediction } from '../../env/tools/prediction.js';
 import { ScriptedUser } from '../../env/tools/scripted-user.js';
 import { admissibleIn } from '../../env/tools/text-environment.js';
+import type {
+  Admissible,
+  ToolsAction,
+  ToolsEnvironment,
+  ToolsPolicy,
+  ToolsStepInfo,
+  UserQuery,
+  UserSimulator,
+  UserTurn,
+} from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';

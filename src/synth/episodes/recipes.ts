@@ -3,18 +3,11 @@
 import { z } from 'zod';
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { Rng } from '../../core/rng.js';
-import {
-  type CallSpec,
-  callsOf,
-  type Message,
-  type ToolsDomain,
-  type ToolsPolicy,
-  type ToolsPolicyQuery,
-  type ToolsTask,
-  type ToolsTurn,
-} from '../../env/tools/domain.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { callsOf, type Message } from '../../env/tools/message.js';
 import { Phrases } from '../../env/tools/phrases.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
+import type { ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../env/tools/tools-family.js';
 import { callFaults, playCalls } from '../tasks/task-checks.js';
 import { isId } from './agents/scripted-agent.js';
 

@@ -7,21 +7,12 @@ import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { ensureFolder, writeFileAtomic } from '../../core/files.js';
 import { Rng } from '../../core/rng.js';
 import { takeTurn } from '../../core/threads.js';
-import type {
-  EpisodeEnd,
-  Message,
-  Picture,
-  Prediction,
-  ToolsAction,
-  ToolsDomain,
-  ToolsPolicy,
-  ToolsStepInfo,
-  ToolsTask,
-  Verdict,
-  WalkNote,
-} from '../../env/tools/domain.js';
+import type { EpisodeEnd, Picture, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
+import type { Message } from '../../env/tools/message.js';
+import type { Prediction } from '../../env/tools/prediction.js';
 import { admissibleIn } from '../../env/tools/text-environment.js';
 import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
+import type { ToolsAction, ToolsPolicy, ToolsStepInfo, WalkNote } from '../../env/tools/tools-family.js';
 import { rewardOf, verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';

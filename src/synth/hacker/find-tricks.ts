@@ -9,19 +9,12 @@ import { concurrently } from '../../core/threads.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state.js';
 import { callChecks } from '../../env/tools/check-action.js';
-import {
-  type CallSpec,
-  callsOf,
-  type Message,
-  successfulCalls,
-  type ToolsAction,
-  type ToolsDomain,
-  type ToolsPolicy,
-  type ToolsTask,
-} from '../../env/tools/domain.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { callsOf, type Message, successfulCalls } from '../../env/tools/message.js';
 import { refusalsOf } from '../../env/tools/rules-responder.js';
 import { initialStateOf, referenceStateOf } from '../../env/tools/situation.js';
 import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
+import type { ToolsAction, ToolsPolicy } from '../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { isTrueChange } from '../../worldmodel/must-fail/answer-truth.js';

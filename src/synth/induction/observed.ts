@@ -4,7 +4,9 @@
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
-import { callsOf, type Message, type Operation, type ToolSpec, type ToolsDomain } from '../../env/tools/domain.js';
+import type { ToolSpec, ToolsDomain } from '../../env/tools/domain.js';
+import { callsOf, type Message } from '../../env/tools/message.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 
 export interface ObservedCall {

@@ -3,7 +3,9 @@
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
-import type { Message, Operation, ToolsDomain, ToolsTask, VerifierSpec } from '../../env/tools/domain.js';
+import type { ToolsDomain, ToolsTask, VerifierSpec } from '../../env/tools/domain.js';
+import type { Message } from '../../env/tools/message.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import { InducedBook } from '../../worldmodel/induced/induced-model.js';
 import type { Induction } from './induce.js';

@@ -4,15 +4,10 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
 import { applyOperations } from '../../env/state/operations.js';
-import {
-  type AssistantMessage,
-  callsOf,
-  type Message,
-  type Operation,
-  type ToolCall,
-  type ToolsDomain,
-} from '../../env/tools/domain.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import { type AssistantMessage, callsOf, type Message, type ToolCall } from '../../env/tools/message.js';
 import { Phrases } from '../../env/tools/phrases.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import {

@@ -1,14 +1,8 @@
 // What a filter of episodes is: it keeps a record, repairs it, or says why it must go. Repairing comes first, then dropping the
 // end of a conversation, and only then dropping all of it: one bad call is no reason to lose what was learnt before it.
 
-import type {
-  AssistantMessage,
-  Message,
-  ToolCall,
-  ToolMessage,
-  ToolsDomain,
-  ToolsTask,
-} from '../../env/tools/domain.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../env/tools/message.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
 
 export interface QualityContext {

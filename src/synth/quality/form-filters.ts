@@ -4,13 +4,8 @@
 import { jsonrepair } from 'jsonrepair';
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { compileSchema, type SchemaCheck } from '../../env/state/state.js';
-import {
-  type AssistantMessage,
-  callsOf,
-  type Message,
-  type ToolCall,
-  type ToolsDomain,
-} from '../../env/tools/domain.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import { type AssistantMessage, callsOf, type Message, type ToolCall } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import {
   agentTurns,

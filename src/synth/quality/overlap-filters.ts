@@ -1,7 +1,8 @@
 // Texts as sets of numbers: words, and hashes of runs of n words. Comparing texts is comparing such sets.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import { callsOf, type Message, type ToolsTask, type UserSpec } from '../../env/tools/domain.js';
+import type { ToolsTask, UserSpec } from '../../env/tools/domain.js';
+import { callsOf, type Message } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { drop, type Filter, type Judgement, KEEP } from './filter.js';
 

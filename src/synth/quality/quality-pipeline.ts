@@ -2,7 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { reverieError } from '../../core/errors.js';
-import { callsOf, type ToolsDomain, type ToolsTask } from '../../env/tools/domain.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { callsOf } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { claimsFilter, policyFilter, provenanceFilter } from './claims.js';
 import {

@@ -4,15 +4,8 @@
 
 import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
-import {
-  type CallSpec,
-  type CheckResult,
-  type Message,
-  successfulCalls,
-  type ToolCall,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../env/tools/domain.js';
+import type { CallSpec, CheckResult, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { type Message, successfulCalls, type ToolCall } from '../../env/tools/message.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';

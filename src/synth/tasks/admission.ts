@@ -4,9 +4,10 @@
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import { compileSchema, type SchemaCheck, stateHash } from '../../env/state/state.js';
-import type { CallSpec, Responder, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
+import type { Responder } from '../../env/tools/tools-family.js';
 import { gramHashes, wordsOf } from '../quality/overlap-filters.js';
 import { Entities, isRecord } from './entity-swap.js';
 import {

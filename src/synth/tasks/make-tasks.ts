@@ -4,9 +4,10 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { Rng } from '../../core/rng.js';
-import type { Responder, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
+import type { Responder } from '../../env/tools/tools-family.js';
 import { type Admission, Admissions } from './admission.js';
 import { Entities, entityParts, type Likeness, swappedTasks } from './entity-swap.js';
 import { checkReference, isForEvaluation, type Played, STRATEGY, type TaskProposal } from './task-checks.js';

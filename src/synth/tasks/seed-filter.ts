@@ -3,7 +3,8 @@
 // or one another.
 
 import { canonicalJson, isJsonObject, type Json } from '../../core/canonical-json.js';
-import { callsOf, type Message, type ToolCall, type ToolMessage, type ToolsDomain } from '../../env/tools/domain.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import { callsOf, type Message, type ToolCall, type ToolMessage } from '../../env/tools/message.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Filter } from '../quality/filter.js';

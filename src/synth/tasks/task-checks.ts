@@ -4,20 +4,12 @@
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { compileSchema, type SchemaCheck, stateHash } from '../../env/state/state.js';
-import type {
-  CallSpec,
-  CheckResult,
-  EpisodeEnd,
-  Message,
-  Prediction,
-  Responder,
-  ToolCall,
-  ToolSpec,
-  ToolsDomain,
-  ToolsTask,
-} from '../../env/tools/domain.js';
+import type { CallSpec, CheckResult, EpisodeEnd, ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { Prediction } from '../../env/tools/prediction.js';
 import { isWorkedOutLater, rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
+import type { Responder } from '../../env/tools/tools-family.js';
 import { isSolvedAtStart, SOLVED_AT_START, verifyEpisode } from '../../env/tools/verify-episode.js';
 import { Entities } from './entity-swap.js';
 

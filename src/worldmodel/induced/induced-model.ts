@@ -5,8 +5,10 @@ import { contentHash, isJsonObject, type Json, type JsonObject } from '../../cor
 import { NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import { applyOperations } from '../../env/state/operations.js';
-import type { CallQuery, CallSpec, Operation, ToolOutcome } from '../../env/tools/domain.js';
+import type { CallSpec, ToolOutcome } from '../../env/tools/domain.js';
 import type { InducedRule, InducedRuleOf, InducedRules } from '../../env/tools/induced-schema.js';
+import type { Operation } from '../../env/tools/prediction.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';
 import { type Expression, ExpressionProblem, parseExpression, type Scope } from './expression.js';
 

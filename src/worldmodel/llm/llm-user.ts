@@ -5,13 +5,8 @@ import type { Json } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import {
-  type Message,
-  spokenMessages,
-  type UserQuery,
-  type UserSimulator,
-  type UserTurn,
-} from '../../env/tools/domain.js';
+import { type Message, spokenMessages } from '../../env/tools/message.js';
+import type { UserQuery, UserSimulator, UserTurn } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import { clipped, DATA_NOTICE, renderSections } from './prompt.js';
 import { failedReply, replySchema } from './replies.js';

@@ -3,7 +3,9 @@
 // paths into it are paths into the state; what was left out is counted.
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
-import type { CallQuery, CallSpec, Message, ToolCall, ToolSpec } from '../../env/tools/domain.js';
+import type { CallSpec, ToolSpec } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
 import { estimateTokens } from '../../llm/completion.js';
 import type { ChatMessage } from '../../llm/language-model.js';
 import { wordsIn, wordsOf } from '../tools/checks.js';

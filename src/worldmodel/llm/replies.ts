@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { type Cost, NO_COST } from '../../core/cost.js';
 import { ReverieError } from '../../core/errors.js';
-import type { Operation } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import type { Failed } from '../tools/backend-model.js';
 
 const claims = {

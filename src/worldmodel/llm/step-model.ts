@@ -7,7 +7,7 @@ import { describeIssues } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state.js';
-import type { CallQuery } from '../../env/tools/domain.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
 import type { BackendModel, Failed, PredictOptions, RawProposal } from '../tools/backend-model.js';

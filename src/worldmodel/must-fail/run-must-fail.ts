@@ -7,17 +7,11 @@ import { ReverieError, reverieError } from '../../core/errors.js';
 import { openSealed, sealedText, writeFileAtomic } from '../../core/files.js';
 import { concurrently } from '../../core/threads.js';
 import { applyOperations } from '../../env/state/operations.js';
-import type {
-  Message,
-  Prediction,
-  Responder,
-  ToolCall,
-  ToolOutcome,
-  ToolsDomain,
-  ToolsTask,
-  Verdict,
-} from '../../env/tools/domain.js';
+import type { ToolOutcome, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { Prediction } from '../../env/tools/prediction.js';
 import { initialStateOf } from '../../env/tools/situation.js';
+import type { Responder } from '../../env/tools/tools-family.js';
 import { stateChanges } from '../../env/tools/verify-episode.js';
 import { type Judge, judgeEpisode } from '../reward/judge.js';
 import { type Rate, rateOf } from '../reward/judge-audit.js';

@@ -1,7 +1,7 @@
 // Recorded episodes as steps to learn from: what was asked, in which state, and what was answered.
 
 import type { JsonObject } from '../../core/canonical-json.js';
-import { isScreenDomain } from '../../env/screens/screen.js';
+import { isScreenDomain } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/situation.js';

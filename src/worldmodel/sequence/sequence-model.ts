@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { canonicalJson, type Json, sha256 } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import { recoverFolder, sealedText } from '../../core/files.js';
-import type { CallQuery } from '../../env/tools/domain.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { Decoder } from '../../nn/decoder/decoder.js';
 import { loadDecoder, saveDecoder } from '../../nn/decoder/folder.js';
 import type { Tokenizer } from '../../nn/decoder/tokenizer.js';

@@ -2,7 +2,8 @@
 // Answered: whether it is done, which facts come and go, what is said, and whether that ends the episode, with its reward.
 
 import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
-import type { CallSpec, FactTable, Operation, Scene } from '../../env/tools/domain.js';
+import type { CallSpec, FactTable, Scene } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import { factKey, rowOf, Situation, splitByNames } from '../situation.js';
 import { isMark, mark, Names, type Piece, readText, type Splitter, written } from './script.js';
 

@@ -5,15 +5,10 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../c
 import { ReverieError } from '../../core/errors.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { compileSchema, type SchemaCheck } from '../../env/state/state.js';
-import type {
-  CallQuery,
-  Message,
-  Operation,
-  Prediction,
-  ToolCall,
-  ToolSpec,
-  ToolsDomain,
-} from '../../env/tools/domain.js';
+import type { ToolSpec, ToolsDomain } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { Operation, Prediction } from '../../env/tools/prediction.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
 import { callText, MAX_HISTORY } from '../../replay/experience/terms.js';
 import { inducedBreaches, inducedRefusals } from '../induced/induced-model.js';
 import type { RawProposal, Trust } from './backend-model.js';

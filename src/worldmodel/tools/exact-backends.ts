@@ -4,15 +4,10 @@
 import { z } from 'zod';
 import { NO_COST } from '../../core/cost.js';
 import { stateHash } from '../../env/state/state.js';
-import {
-  type CallQuery,
-  type Responder,
-  refusalOf,
-  type ToolOutcome,
-  type ToolRules,
-  type ToolsDomain,
-} from '../../env/tools/domain.js';
+import type { ToolOutcome, ToolRules, ToolsDomain } from '../../env/tools/domain.js';
+import { refusalOf } from '../../env/tools/prediction.js';
 import { elsewhere, refusalsOf } from '../../env/tools/rules-responder.js';
+import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
 import type { BackendEntry, BackendModel, Declined, PredictOptions, RawProposal } from './backend-model.js';
 import { callsBefore, toolOf } from './checks.js';

@@ -6,7 +6,9 @@ import { contentHash, type Json } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { threadPlugins } from '../../core/plugins.js';
-import type { CallQuery, Prediction, Responder, ToolsDomain } from '../../env/tools/domain.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import type { Prediction } from '../../env/tools/prediction.js';
+import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import { settingInvalid } from '../dynamics.js';
 import type {
   BackendEntry,

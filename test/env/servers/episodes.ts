@@ -1,9 +1,10 @@
 // Episodes in a domain that is lived on a server, call by call.
 
-import type { ToolsDomain, ToolsStepInfo } from '../../../src/env/tools/domain.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { makeDomain } from '../../../src/env/tools/domains.js';
 import { elsewhere, realResponder } from '../../../src/env/tools/rules-responder.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { ToolsStepInfo } from '../../../src/env/tools/tools-family.js';
 
 export interface Call {
   readonly name: string;

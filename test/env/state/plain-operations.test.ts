@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { Rng } from '../../../src/core/rng.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
-import type { Operation } from '../../../src/env/tools/domain.js';
+import type { Operation } from '../../../src/env/tools/prediction.js';
 
 const STATE: JsonObject = {
   users: { ann: { age: 30, tags: ['a', 'b'] }, bob: { age: 40, tags: [] }, '7': { 'a/b': 1, 'm~n': null } },

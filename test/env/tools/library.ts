@@ -2,11 +2,12 @@
 
 import { fileURLToPath } from 'node:url';
 import type { Json } from '../../../src/core/canonical-json.js';
-import type { ToolsAction, ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { loadDomain } from '../../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { type ToolsEnvironmentOptions, ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { ToolsAction } from '../../../src/env/tools/tools-family.js';
 
 export const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
 

@@ -1,7 +1,8 @@
 // The scripted user: which line it says, when it leaves, and patterns that would never end.
 
 import { expect, test } from 'vitest';
-import type { Message, UserSpec } from '../../../src/env/tools/domain.js';
+import type { UserSpec } from '../../../src/env/tools/domain.js';
+import type { Message } from '../../../src/env/tools/message.js';
 import { FAREWELL, NOTHING_TO_ADD, ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 
 const user = new ScriptedUser();

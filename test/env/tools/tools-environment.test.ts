@@ -3,10 +3,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import { checkEnvironment, describeReport } from '../../../src/env/check-environment.js';
-import type { Responder, ToolsDomain, ToolsStepInfo } from '../../../src/env/tools/domain.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { withTasks } from '../../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { Responder, ToolsStepInfo } from '../../../src/env/tools/tools-family.js';
 import { call, libraryEnvironment, loadLibrary, SOLUTION } from './library.js';
 
 let domain: ToolsDomain;

@@ -2,14 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
-import {
-  type CallSpec,
-  type Message,
-  spokenMessages,
-  type ToolsDomain,
-  type ToolsTask,
-  type VerifierSpec,
-} from '../../../src/env/tools/domain.js';
+import type { CallSpec, ToolsDomain, ToolsTask, VerifierSpec } from '../../../src/env/tools/domain.js';
+import { type Message, spokenMessages } from '../../../src/env/tools/message.js';
 import { referenceStateOf } from '../../../src/env/tools/situation.js';
 import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
 import { loadLibrary } from './library.js';

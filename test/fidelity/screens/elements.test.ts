@@ -2,11 +2,13 @@
 
 import '../../../src/kinds/registry.js';
 import { afterAll, describe, expect, it } from 'vitest';
-import { NO_SCREEN, type ScreenElement, type ScreenState } from '../../../src/env/screens/screen.js';
+import { NO_SCREEN, type ScreenElement, type ScreenState } from '../../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
-import type { CallQuery, Prediction, ToolCall } from '../../../src/env/tools/domain.js';
+import type { ToolCall } from '../../../src/env/tools/message.js';
+import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { initialStateOf } from '../../../src/env/tools/situation.js';
+import type { CallQuery } from '../../../src/env/tools/tools-family.js';
 import type { ToolsJudged } from '../../../src/fidelity/tools/judged.js';
 import { elementF1, elementScores, elementsInstrument } from '../../../src/screens/fidelity/elements.js';
 import { makeRouter } from '../../../src/worldmodel/tools/router.js';

@@ -1,8 +1,10 @@
 // Confidence whose worth is known: found as it was put in.
 
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Prediction, Responder, ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { toolsCalibration } from '../../../src/fidelity/calibration.js';
 import type { Finding } from '../../../src/fidelity/section.js';
 import type { ToolsQuestion } from '../../../src/fidelity/tools/answers.js';

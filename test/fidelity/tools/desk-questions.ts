@@ -1,7 +1,8 @@
 // Questions of the service desk, drawn for all tests of a file, and what a question looks at of a model under judgement.
 
 import type { Json } from '../../../src/core/canonical-json.js';
-import type { Responder, ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
 import type { Finding, Instrument } from '../../../src/fidelity/section.js';
 import { AskedQuestions, type ToolsQuestion } from '../../../src/fidelity/tools/answers.js';
 import type { ToolsJudged } from '../../../src/fidelity/tools/judged.js';

@@ -3,10 +3,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
-import type { Responder, ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { toolsKSteps } from '../../../src/fidelity/k-steps.js';
 import { toolsRewardEnd } from '../../../src/fidelity/reward-end.js';
 import {

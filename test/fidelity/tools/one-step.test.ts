@@ -2,8 +2,10 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { reverieError } from '../../../src/core/errors.js';
-import type { Prediction, Responder, ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { toolsOneStep } from '../../../src/fidelity/one-step.js';
 import type { ToolsQuestion } from '../../../src/fidelity/tools/answers.js';
 import { nativeDomain } from '../../controlled/native-domain.js';

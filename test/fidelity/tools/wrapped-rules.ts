@@ -4,8 +4,10 @@
 import { canonicalJson, type Json } from '../../../src/core/canonical-json.js';
 import { Rng } from '../../../src/core/rng.js';
 import { stateHash } from '../../../src/env/state/state.js';
-import type { CallQuery, Operation, Prediction, Responder, ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Operation, Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import type { CallQuery, Responder } from '../../../src/env/tools/tools-family.js';
 
 export interface WrappedErrors {
   /** Share of calls that change something whose state turns out wrong, while the observation stays right. */

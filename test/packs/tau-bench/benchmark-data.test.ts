@@ -9,7 +9,8 @@ import { loadTauDomain, type TauDomainName } from '../../../packs/tau-bench/src/
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import { compileSchema, stateHash } from '../../../src/env/state/state.js';
-import type { Message, ToolCall, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { Message, ToolCall } from '../../../src/env/tools/message.js';
 import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
 import { readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
 

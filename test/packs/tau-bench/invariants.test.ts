@@ -6,7 +6,7 @@ import type { TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
 import type { TauRelease } from '../../../packs/tau-bench/src/tool-kit.js';
 import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
-import type { Operation } from '../../../src/env/tools/domain.js';
+import type { Operation } from '../../../src/env/tools/prediction.js';
 import { tauBench } from './fixture.js';
 
 const PASSENGER = { first_name: 'Ann', last_name: 'Lee', dob: '1990-01-01' };

@@ -3,10 +3,11 @@
 import '../../../src/kinds/registry.js';
 import { describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
-import type { Message, Responder, ToolsPolicy, UserSimulator } from '../../../src/env/tools/domain.js';
+import type { Message } from '../../../src/env/tools/message.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { Responder, ToolsPolicy, UserSimulator } from '../../../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import {
   type EarlyExperienceRequest,

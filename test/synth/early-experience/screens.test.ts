@@ -1,12 +1,13 @@
 // Early experience on a screen: what else is tried is what the screen offers, and each try is answered by the page.
 
 import { afterAll, expect, it } from 'vitest';
-import { actionLine } from '../../../src/env/screens/screen.js';
-import type { CallSpec, UserSimulator } from '../../../src/env/tools/domain.js';
+import { actionLine } from '../../../src/env/screens/screen-actions.js';
+import type { CallSpec } from '../../../src/env/tools/domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { admissibleIn } from '../../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { UserSimulator } from '../../../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { type EarlyExperienceRow, earlyExperience } from '../../../src/synth/early-experience/early-experience.js';
 import { pagesDomain } from '../../screens/fixture.js';

@@ -2,11 +2,11 @@
 // that are refused, put right and not learnt.
 
 import { describe, expect, it } from 'vitest';
-import type { ToolsPolicy } from '../../../src/env/tools/domain.js';
 import { makeDomain } from '../../../src/env/tools/domains.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { ToolsPolicy } from '../../../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { ScriptedAgent } from '../../../src/synth/episodes/agents/scripted-agent.js';
 import { agentOfRecipe } from '../../../src/synth/episodes/recipes.js';

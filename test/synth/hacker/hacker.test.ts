@@ -4,10 +4,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
-import type { Operation, Prediction, Responder, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { Operation, Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { type FindTricksRequest, findTricks } from '../../../src/synth/hacker/find-tricks.js';
 import { Judge, judgeEpisode } from '../../../src/worldmodel/reward/judge.js';
 import { nativeDomain } from '../../controlled/native-domain.js';

@@ -1,7 +1,7 @@
 // The filter that holds calls against their tools' schemas.
 
 import { describe, expect, it } from 'vitest';
-import type { AssistantMessage } from '../../../src/env/tools/domain.js';
+import type { AssistantMessage } from '../../../src/env/tools/message.js';
 import { schemaFilter } from '../../../src/synth/quality/form-filters.js';
 import { call, parcelDomain, record, type Turn } from '../episode-records.js';
 

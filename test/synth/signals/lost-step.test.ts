@@ -2,10 +2,11 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
-import type { CallSpec, ToolsAction, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { ToolsAction } from '../../../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { lostStep } from '../../../src/synth/signals/deficits.js';

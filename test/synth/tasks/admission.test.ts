@@ -1,8 +1,9 @@
 // Admission: a task is taken only if its reference passes its verifier and every way to fail does not.
 
 import { describe, expect, it } from 'vitest';
-import type { Responder, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { Admissions } from '../../../src/synth/tasks/admission.js';
 import type { TaskProposal } from '../../../src/synth/tasks/task-checks.js';
 import { CANCEL, KEPT, shop } from './shop.js';

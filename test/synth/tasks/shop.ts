@@ -3,14 +3,8 @@
 import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { recordOperations } from '../../../src/env/state/operations.js';
 import { stateHash } from '../../../src/env/state/state.js';
-import type {
-  ToolCall,
-  ToolOutcome,
-  ToolRules,
-  ToolSpec,
-  ToolsDomain,
-  ToolsTask,
-} from '../../../src/env/tools/domain.js';
+import type { ToolOutcome, ToolRules, ToolSpec, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { ToolCall } from '../../../src/env/tools/message.js';
 
 const FIRST = ['Ada', 'Bela', 'Cleo', 'Dario', 'Edda', 'Ferran', 'Gita', 'Hugo', 'Ines', 'Jonas'];
 const LAST = ['Abel', 'Brandt', 'Costa', 'Dubois', 'Egger', 'Fonda', 'Grau', 'Holm', 'Ivanic', 'Jensen'];

@@ -8,9 +8,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import { reverieError } from '../../../src/core/errors.js';
 import { openSealed } from '../../../src/core/files.js';
-import type { Prediction, Responder, ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { makeDomain } from '../../../src/env/tools/domains.js';
+import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
 import { generateProbes, generateSuccesses, type Probe, readProbes } from '../../../src/worldmodel/must-fail/probes.js';
 import {

@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Json } from '../../../src/core/canonical-json.js';
-import type { Message, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { Message } from '../../../src/env/tools/message.js';
 import {
   Judge,
   type JudgeConfigInput,

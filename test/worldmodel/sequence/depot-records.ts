@@ -2,7 +2,8 @@
 
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
-import type { Message, ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Message } from '../../../src/env/tools/message.js';
 import { initialStateOf } from '../../../src/env/tools/situation.js';
 import { ExplorerAgent } from '../../../src/synth/episodes/agents/explorer-agent.js';
 import type { LearnedEpisode } from '../../../src/worldmodel/sequence/recorded-steps.js';

@@ -4,9 +4,11 @@ import { expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../../src/core/cost.js';
 import { stateHash } from '../../../src/env/state/state.js';
-import type { Prediction, Responder, ToolsAction, ToolsDomain, ToolsStepInfo } from '../../../src/env/tools/domain.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { Responder, ToolsAction, ToolsStepInfo } from '../../../src/env/tools/tools-family.js';
 
 export interface ContractCase {
   readonly domain: ToolsDomain;

@@ -3,18 +3,10 @@
 import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { NO_COST } from '../../../src/core/cost.js';
 import { recordOperations } from '../../../src/env/state/operations.js';
-import type {
-  CallQuery,
-  Message,
-  Prediction,
-  Responder,
-  ToolCall,
-  ToolOutcome,
-  ToolRules,
-  ToolSpec,
-  ToolsDomain,
-  ToolsTask,
-} from '../../../src/env/tools/domain.js';
+import type { ToolOutcome, ToolRules, ToolSpec, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { Message, ToolCall } from '../../../src/env/tools/message.js';
+import type { Prediction } from '../../../src/env/tools/prediction.js';
+import type { CallQuery, Responder } from '../../../src/env/tools/tools-family.js';
 
 const text = { type: 'string' };
 const object = (properties: JsonObject, required = Object.keys(properties)): JsonObject => ({

@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { reverieError } from '../../../src/core/errors.js';
-import type { Message, UserQuery } from '../../../src/env/tools/domain.js';
+import type { Message } from '../../../src/env/tools/message.js';
+import type { UserQuery } from '../../../src/env/tools/tools-family.js';
 import { LlmUser } from '../../../src/worldmodel/llm/llm-user.js';
 import { DESK_TASK, deskDomain } from './desk.js';
 import { CALL_COST, type Script, ScriptedModel, sectionsOf } from './scripted-model.js';

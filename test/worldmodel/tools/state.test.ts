@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
-import type { Operation, ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Operation } from '../../../src/env/tools/prediction.js';
 import { checkProposal } from '../../../src/worldmodel/tools/checks.js';
 import { deskDomain, deskQuery, deskRules } from './desk.js';
 

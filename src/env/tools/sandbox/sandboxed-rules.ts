@@ -5,7 +5,8 @@ import { type JsonObject, sha256 } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
 import { areRulesOfPack } from '../../../core/packs.js';
 import { asOperation } from '../../state/operations.js';
-import type { CheckResult, EpisodeEnd, ToolCall, ToolOutcome, ToolRules } from '../domain.js';
+import type { CheckResult, EpisodeEnd, ToolOutcome, ToolRules } from '../domain.js';
+import type { ToolCall } from '../message.js';
 import { stateChanges } from '../verify-episode.js';
 import {
   areRulesTrusted,

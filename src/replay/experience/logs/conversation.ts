@@ -5,7 +5,7 @@ import { jsonrepair } from 'jsonrepair';
 import { z } from 'zod';
 import type { JsonObject } from '../../../core/canonical-json.js';
 import { describeIssues } from '../../../core/errors.js';
-import type { AssistantMessage, Message, ToolCall } from '../../../env/tools/domain.js';
+import type { AssistantMessage, Message, ToolCall } from '../../../env/tools/message.js';
 import { isTooDeep, MAX_ARGUMENT_DEPTH } from '../experience.js';
 
 export interface LoggedConversation {

@@ -10,14 +10,9 @@ import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import { stateHash } from '../../../env/state/state.js';
-import type {
-  AssistantMessage,
-  Message,
-  Prediction,
-  ToolCall,
-  ToolMessage,
-  ToolsDomain,
-} from '../../../env/tools/domain.js';
+import type { ToolsDomain } from '../../../env/tools/domain.js';
+import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../../env/tools/message.js';
+import type { Prediction } from '../../../env/tools/prediction.js';
 import {
   type CallState,
   type EpisodeRecord,

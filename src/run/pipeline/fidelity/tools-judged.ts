@@ -3,7 +3,7 @@
 import { join, resolve } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
 import { ensureFolder } from '../../../core/files.js';
-import type { Responder } from '../../../env/tools/domain.js';
+import type { Responder } from '../../../env/tools/tools-family.js';
 import type { FidelitySetup, OpenedSubjects } from '../../../fidelity/section.js';
 import { toolsSubjects } from '../../../fidelity/tools/opening.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools.js';

@@ -6,19 +6,13 @@ import { join, resolve } from 'node:path';
 import { canonicalJson } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
 import { service } from '../../../core/services.js';
-import type {
-  CallSpec,
-  Responder,
-  ToolsDomain,
-  ToolsPolicy,
-  ToolsTask,
-  UserSimulator,
-} from '../../../env/tools/domain.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { makeDomain } from '../../../env/tools/domains.js';
 import { elsewhere, isReal, realResponder } from '../../../env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../env/tools/scripted-user.js';
 import type { LineEnvironment } from '../../../env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../../env/tools/tools-environment.js';
+import type { Responder, ToolsPolicy, UserSimulator } from '../../../env/tools/tools-family.js';
 import { kindOfDomain, viewOf } from '../../../kinds/registry.js';
 import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/tools.js';
 import { Budget } from '../../../llm/budget.js';

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../core/canonical-json.js';
 import { ensureFolder, writeFileAtomic } from '../../../core/files.js';
 import type { Fact } from '../../../core/report.js';
 import { mean } from '../../../core/statistics.js';
-import type { Message } from '../../../env/tools/domain.js';
+import type { Message } from '../../../env/tools/message.js';
 import { elsewhere, realResponder } from '../../../env/tools/rules-responder.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { isFailed } from '../../../synth/episodes/produce-rows.js';

@@ -16,11 +16,12 @@ import { Rng } from '../../../core/rng.js';
 import { mean, trustHorizon } from '../../../core/statistics.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import { stateHash } from '../../../env/state/state.js';
-import type { Responder, ToolsDomain, ToolsPolicy, ToolsTask } from '../../../env/tools/domain.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { makeDomain } from '../../../env/tools/domains.js';
 import { realResponder } from '../../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../../env/tools/situation.js';
 import { admissibleIn, type LineEnvironment } from '../../../env/tools/text-environment.js';
+import type { Responder, ToolsPolicy } from '../../../env/tools/tools-family.js';
 import { bootstrapEstimate } from '../../../fidelity/statistics.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import {

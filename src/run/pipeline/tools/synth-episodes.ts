@@ -4,7 +4,8 @@
 import { join } from 'node:path';
 import { ensureFolder, sealedText, writeFileAtomic } from '../../../core/files.js';
 import type { BarsBlock, Block, Fact, Report, TranscriptLine } from '../../../core/report.js';
-import type { Message, Prediction } from '../../../env/tools/domain.js';
+import type { Message } from '../../../env/tools/message.js';
+import type { Prediction } from '../../../env/tools/prediction.js';
 import { elsewhere, isWorkedOutLater } from '../../../env/tools/rules-responder.js';
 import { isSolvedAtStart, SOLVED_AT_START } from '../../../env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';

@@ -4,15 +4,9 @@
 import type { Json, JsonObject } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
 import { Rng } from '../../../core/rng.js';
-import {
-  type CallSpec,
-  callsOf,
-  type Message,
-  type ToolSpec,
-  type ToolsAction,
-  type ToolsPolicy,
-  type ToolsPolicyQuery,
-} from '../../../env/tools/domain.js';
+import type { CallSpec, ToolSpec } from '../../../env/tools/domain.js';
+import { callsOf, type Message } from '../../../env/tools/message.js';
+import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/tools/tools-family.js';
 
 export class RandomAgent implements ToolsPolicy {
   readonly version: string;

@@ -9,18 +9,10 @@ import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
 import { applyOperations } from '../../../env/state/operations.js';
-import {
-  callsOf,
-  type FactTable,
-  type Scene,
-  type ToolCall,
-  type ToolRules,
-  type ToolsAction,
-  type ToolsDomain,
-  type ToolsPolicy,
-  type ToolsPolicyQuery,
-} from '../../../env/tools/domain.js';
+import type { FactTable, Scene, ToolRules, ToolsDomain } from '../../../env/tools/domain.js';
+import { callsOf, type ToolCall } from '../../../env/tools/message.js';
 import { initialStateOf } from '../../../env/tools/situation.js';
+import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/tools/tools-family.js';
 import { Situation, splitByNames } from '../../../worldmodel/situation.js';
 
 interface ExplorerOptions {

@@ -2,14 +2,8 @@
 
 import type { Json, JsonObject } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
-import type {
-  Message,
-  ToolCall,
-  ToolsAction,
-  ToolsPolicy,
-  ToolsPolicyQuery,
-  ToolsTurn,
-} from '../../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../../env/tools/message.js';
+import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../../env/tools/tools-family.js';
 import type { ChatMessage, ChatReply, ChatRequest, ChatToolCall, LanguageModel } from '../../../llm/language-model.js';
 
 interface LlmAgentOptions {

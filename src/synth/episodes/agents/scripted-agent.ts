@@ -6,20 +6,17 @@ import { LRUCache } from 'lru-cache';
 import { canonicalJson, type Json, type JsonObject } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
 import { Rng } from '../../../core/rng.js';
-import {
-  type CallSpec,
-  callsOf,
-  type Message,
-  type Responder,
-  type ToolsAction,
-  type ToolsDomain,
-  type ToolsPolicy,
-  type ToolsPolicyQuery,
-  type ToolsTask,
-  type ToolsTurn,
-} from '../../../env/tools/domain.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import { callsOf, type Message } from '../../../env/tools/message.js';
 import { mapTexts, Phrases } from '../../../env/tools/phrases.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
+import type {
+  Responder,
+  ToolsAction,
+  ToolsPolicy,
+  ToolsPolicyQuery,
+  ToolsTurn,
+} from '../../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../../env/tools/verify-episode.js';
 import { hasWord, SeenText } from '../../quality/claims.js';
 import { callFaults, type Played, playCalls } from '../../tasks/task-checks.js';

@@ -1,13 +1,8 @@
 // Conversations as trainers read them: OpenAI's fine-tuning rows, ShareGPT as LLaMA-Factory reads it, and starts for verl.
 
 import { canonicalJson, type JsonObject } from '../../../core/canonical-json.js';
-import {
-  type AssistantMessage,
-  callsOf,
-  type Message,
-  type ToolCall,
-  type ToolsTask,
-} from '../../../env/tools/domain.js';
+import type { ToolsTask } from '../../../env/tools/domain.js';
+import { type AssistantMessage, callsOf, type Message, type ToolCall } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { hash53 } from '../../quality/overlap-filters.js';
 import type { ParquetColumns } from '../parquet-file.js';

@@ -2,7 +2,8 @@
 // of conversations that all formats are made of.
 
 import type { Json, JsonObject } from '../../../core/canonical-json.js';
-import { callsOf, type Message, type ToolCall, type ToolsDomain, type ToolsTask } from '../../../env/tools/domain.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import { callsOf, type Message, type ToolCall } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { Split } from '../../quality/quality-config.js';
 import type { ParquetColumns } from '../parquet-file.js';

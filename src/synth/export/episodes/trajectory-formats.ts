@@ -3,7 +3,7 @@
 // on the clock.
 
 import type { JsonObject } from '../../../core/canonical-json.js';
-import { type AssistantMessage, callsOf, type Message } from '../../../env/tools/domain.js';
+import { type AssistantMessage, callsOf, type Message } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { ParquetColumns } from '../parquet-file.js';
 import {

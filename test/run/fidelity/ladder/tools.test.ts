@@ -3,10 +3,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Json } from '../../../../src/core/canonical-json.js';
 import { Rng } from '../../../../src/core/rng.js';
-import type { CallQuery, Responder, ToolsDomain } from '../../../../src/env/tools/domain.js';
+import type { ToolsDomain } from '../../../../src/env/tools/domain.js';
 import { makeDomain } from '../../../../src/env/tools/domains.js';
 import { rulesResponder } from '../../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../../src/env/tools/scripted-user.js';
+import type { CallQuery, Responder } from '../../../../src/env/tools/tools-family.js';
 import type { RankRow } from '../../../../src/fidelity/rank.js';
 import type { FidelitySetup, Finding } from '../../../../src/fidelity/section.js';
 import { runFidelityEpisode } from '../../../../src/fidelity/tools/episodes.js';

@@ -1,0 +1,75 @@
+// What answers a tool call, exact or simulated: changes of a typed state, and what the agent is shown of them.
+
+import type { Json } from '../../core/canonical-json.js';
+import { type Cost, NO_COST } from '../../core/cost.js';
+
+/** JSON Patch, RFC 6902: paths are JSON Pointers (RFC 6901) into the state. */
+export type Operation =
+  | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: Json }
+  | { readonly op: 'remove'; readonly path: string }
+  | { readonly op: 'move' | 'copy'; readonly path: string; readonly from: string };
+
+export interface Prediction {
+  /** The model's thoughts, written before its answer; kept for audits, never shown to the agent. */
+  readonly reasoning?: string;
+  /** Changes of the state, already validated and applicable; empty for reads and refusals. */
+  readonly operations: readonly Operation[];
+  /** What the agent is shown: the content of the tool message. */
+  readonly observation: string;
+  /** Whether the observation reports an error of the call. */
+  readonly isError: boolean;
+  /** Reward of this call where the backend gives one; null where only the end of the episode is judged. */
+  readonly reward: number | null;
+  readonly terminated: boolean;
+  readonly truncated: boolean;
+  /** What a language model claims of reward and end. Recorded for audits only: nothing is paid or ended by it. */
+  readonly claimed?: { readonly reward: number | null; readonly terminated: boolean };
+  /** In [0, 1]; 1 for exact backends. */
+  readonly confidence: number;
+  /**
+   * Who answered: `schema` (refused before anybody was asked), `rules`, `replay`, `llm`, `real`, or a backend of a user's. How
+   * far it is trusted is said by its caller, and never by its name.
+   */
+  readonly backend: string;
+  readonly modelVersion: string;
+  /** Why this backend answered, and what those before it said: one line each. */
+  readonly why: readonly string[];
+  /** Problems for which a proposal was refused after one repair; absent where nothing was refused. */
+  readonly refused?: readonly string[];
+  /** Whether it was made in plain text, with no state that could have been checked. */
+  readonly stateless?: boolean;
+  /** Whether the proposal that stands is the repaired one. */
+  readonly repaired?: boolean;
+  readonly cost: Cost;
+}
+
+/** What a call does, by any backend; most leave reward and end to others. */
+type Outcome = Pick<Prediction, 'operations' | 'observation' | 'isError'> & {
+  readonly reward?: number;
+  readonly terminated?: boolean;
+};
+
+/** An exact backend's answer as a prediction. */
+export function exactPrediction(
+  { operations, observation, isError, reward, terminated = false }: Outcome,
+  { backend, modelVersion, why }: Pick<Prediction, 'backend' | 'modelVersion' | 'why'>,
+): Prediction {
+  return {
+    operations,
+    observation,
+    isError,
+    reward: reward ?? null,
+    terminated,
+    truncated: false,
+    confidence: 1,
+    backend,
+    modelVersion,
+    why,
+    cost: NO_COST,
+  };
+}
+
+/** What the agent is shown of a call that must fail. */
+export function refusalOf(reasons: readonly string[]): Outcome {
+  return { operations: [], observation: `Error: ${reasons.join('; ')}`, isError: true };
+}
