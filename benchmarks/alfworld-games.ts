@@ -3,8 +3,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { GameFile } from '../src/games/pddl/text-game.js';
-import { type FoundGame, findGames, gamesNotFound, readGame, TextGame } from '../src/games/pddl/text-game.js';
+import {
+  type FoundGame,
+  findGames,
+  type GameFile,
+  gamesNotFound,
+  readGame,
+  TextGame,
+} from '../src/games/pddl/text-game.js';
 import type { BenchmarkContext } from './benchmark.js';
 import { PythonPeer } from './python-peer.js';
 

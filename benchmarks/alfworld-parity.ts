@@ -4,8 +4,7 @@
 
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { FoundGame } from '../src/games/pddl/text-game.js';
-import { GamePlay } from '../src/games/pddl/text-game.js';
+import { type FoundGame, GamePlay } from '../src/games/pddl/text-game.js';
 import {
   alfworldGames,
   gameOpener,

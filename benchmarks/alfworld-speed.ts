@@ -1,8 +1,7 @@
 // How fast ALFWorld's games are: the same commands of random walks, ours and the official package's, each with what it says and what
 // can be done next. Seconds are the processor's, of one core; opening and resetting a game is measured apart, in `raw`.
 
-import type { FoundGame } from '../src/games/pddl/text-game.js';
-import { GamePlay } from '../src/games/pddl/text-game.js';
+import { type FoundGame, GamePlay } from '../src/games/pddl/text-game.js';
 import { alfworldGames, gameOpener, type OfficialPlay, officialPeer, spread, VERSIONS } from './alfworld-games.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, median } from './measure.js';

@@ -10,8 +10,7 @@ import type { Scene } from '../src/env/tools/domain.js';
 import type { Transition } from '../src/games/operators/tries.js';
 import { World } from '../src/games/pddl/ground.js';
 import type { Typed } from '../src/games/pddl/read-task.js';
-import type { TextGame } from '../src/games/pddl/text-game.js';
-import { type GameState, StateForm } from '../src/games/pddl/text-game.js';
+import { type GameState, StateForm, type TextGame } from '../src/games/pddl/text-game.js';
 import { Situation } from '../src/worldmodel/situation.js';
 
 export interface Schema {

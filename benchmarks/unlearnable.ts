@@ -1,8 +1,7 @@
 // Worlds made to be unlearnable: what comes next cannot be told from what is seen and done, though what to do can be learnt.
 
 import type { Rng } from '../src/core/rng.js';
-import type { EnvironmentEntry } from '../src/env/clocked-environment.js';
-import { type Advance, ClockedEnvironment } from '../src/env/clocked-environment.js';
+import { type Advance, ClockedEnvironment, type EnvironmentEntry } from '../src/env/clocked-environment.js';
 import { boxSpace, unboundedSpace } from '../src/env/space-values.js';
 
 const SIZE = 4;

@@ -1,7 +1,6 @@
 // The public API of worlds made of messages and tool calls (`reverie/tools`): what a program needs to simulate one of its
 // own with a language model, live in it, and write datasets. The command line is made of the same parts.
 
-export { type RemoteToolsEnvironment, remoteEnvironment } from './env/remote/remote-environment.js';
 export type { ToolsDomain, ToolsTask, Verdict } from './env/tools/domain.js';
 export { makeDomain } from './env/tools/domains.js';
 export type { Message } from './env/tools/message.js';

@@ -436,7 +436,6 @@ export const ERROR_CATALOGUE = {
     message: 'The server at {url} did not answer within {seconds} s: {what}.',
     hint: 'Reset the environment and go on, or give a larger timeoutSeconds; the server gives up on a step after its --step-timeout.',
   },
-  REMOTE_REFUSED: { status: 502, message: 'The server at {url} refused {what} ({code}): {problem}', hint: '{hint}' },
   SERVER_FAULT: { status: 502, message: '{problem}', hint: '{hint}' },
   EPISODE_LOST: {
     status: 502,

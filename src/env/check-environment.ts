@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../core/canonical-json.js';
 import type { Environment, EnvSnapshot, Space, StepResult, ToolsSpace } from '../core/environment.js';
 import { ReverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
-import { contains, describeSpace, rowSize, spacesOf } from './space-values.js';
+import { contains, describeSpace, rowSize } from './space-values.js';
 import type { ToolsAction } from './tools/tools-family.js';
 
 interface EnvironmentCheck {
@@ -105,7 +105,7 @@ const CHECKS = {
   'action-out-of-space': checkStrayAction,
 } satisfies Readonly<Record<string, Check>>;
 
-function problemsOfSpaces({ family, observationSpace, actionSpace }: Environment): string[] {
+function problemsOfSpaces({ observationSpace, actionSpace }: Environment): string[] {
   const problems: string[] = [];
   for (const [name, space] of Object.entries({ observationSpace, actionSpace })) {
     if (space.type === 'box') {
@@ -116,12 +116,6 @@ function problemsOfSpaces({ family, observationSpace, actionSpace }: Environment
     }
     if (space.type === 'discrete' && !(Number.isInteger(space.n) && space.n > 0))
       problems.push(`${name}: n is ${space.n}`);
-    const fitting = spacesOf(family);
-    if (fitting !== undefined && !fitting.includes(space.type)) {
-      problems.push(
-        `${name}: an environment of family ${family} has ${fitting.join(' or ')} spaces, not ${space.type}`,
-      );
-    }
   }
   return problems;
 }
@@ -273,23 +267,12 @@ function exactly(value: number): number | string {
 function problemsOfObservation({ observationSpace: space }: Environment, observation: unknown): string[] {
   if (space.type === 'text')
     return typeof observation === 'string' ? [] : [`observation is ${typeof observation}, not text`];
-  if (space.type === 'tools') return problemsOfMessages(observation);
+  if (space.type === 'tools') return [];
   if (!(observation instanceof Float32Array)) return [`observation is ${shown(observation)}, not a Float32Array`];
   if (observation.length !== rowSize(space)) {
     return [`observation has ${observation.length} elements, its space ${rowSize(space)}`];
   }
   return contains(space, observation) ? [] : [`observation ${shown(observation)} is outside ${describeSpace(space)}`];
-}
-
-function problemsOfMessages(observation: unknown): string[] {
-  const messages = (observation as { messages?: unknown } | null)?.messages;
-  if (!Array.isArray(messages)) return [`observation is ${shown(observation)}, without a list of messages`];
-  return messages.flatMap((message: { role?: unknown; content?: unknown; toolCallId?: unknown }, i) => {
-    const { role, content, toolCallId } = message ?? {};
-    if (role !== 'system' && role !== 'user' && role !== 'tool') return [`message ${i} has the role ${shown(role)}`];
-    if (typeof content !== 'string') return [`message ${i} has the content ${shown(content)}, not a text`];
-    return role === 'tool' && typeof toolCallId !== 'string' ? [`message ${i} answers no call`] : [];
-  });
 }
 
 const WORDS = ['look', 'go', 'north', 'take', 'open', 'the', 'door', 'lamp', 'wait', 'inventory'];

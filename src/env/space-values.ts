@@ -3,17 +3,6 @@
 import type { BoxSpace, DiscreteSpace, Space, VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 
-/** Spaces that environments of a family may have; undefined for a family that is not ours. */
-export function spacesOf(family: string): readonly Space['type'][] | undefined {
-  return OF_FAMILY[family];
-}
-
-const OF_FAMILY: Readonly<Partial<Record<string, readonly Space['type'][]>>> = {
-  vector: ['box', 'discrete'],
-  text: ['text'],
-  tools: ['tools'],
-};
-
 /** A one-dimensional box; bounds are rounded to float32, as the rows they bound are. */
 export function boxSpace(low: readonly (number | null)[], high: readonly (number | null)[]): BoxSpace {
   return { type: 'box', shape: [low.length], low: low.map(roundBound), high: high.map(roundBound) };

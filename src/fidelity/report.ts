@@ -159,10 +159,8 @@ export type Comparison = z.output<typeof comparison>;
 export type GateResult = z.output<typeof gate>;
 export type FidelityReport = z.output<typeof report>;
 
-const FIDELITY_FILE = 'fidelity.json';
-
 /** The report in a sealed text. `path` is for messages. @throws FILE_INVALID */
-function openFidelityReport(sealed: string, path: string): FidelityReport {
+export function openFidelityReport(sealed: string, path: string): FidelityReport {
   let content: unknown;
   try {
     content = openSealed(sealed);

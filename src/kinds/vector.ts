@@ -4,7 +4,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { ScenarioOf, ScenarioSections } from '../core/kind.js';
-import { checkEnvSpec, envSpecSchema } from '../env/env-spec.js';
+import { checkEnvSpec, envSpecSchema } from '../env/environments.js';
 import type { ppoConfigSchema, sacConfigSchema } from '../rl/config.js';
 import { learners } from '../rl/learners.js';
 import { transitionFormatSchema } from '../synth/export/transition-exports.js';

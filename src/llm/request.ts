@@ -1,8 +1,7 @@
 // A request made ready once: its messages as JSON text, its schema compiled, and the key that names it in the cache.
 
 import { hash } from 'node:crypto';
-import type { JsonObject } from '../core/canonical-json.js';
-import { canonicalJson } from '../core/canonical-json.js';
+import { canonicalJson, type JsonObject } from '../core/canonical-json.js';
 import type { LlmConfig } from './config.js';
 import type { ChatMessage, ChatRequest, ChatTool } from './language-model.js';
 import { type ReplySchema, replySchema } from './reply-json.js';

@@ -1,8 +1,7 @@
 // From a configuration to a language model.
 
 import { hash } from 'node:crypto';
-import type { Json } from '../core/canonical-json.js';
-import { canonicalJson } from '../core/canonical-json.js';
+import { canonicalJson, type Json } from '../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../core/cost.js';
 import { type ErrorCode, ReverieError, reverieError } from '../core/errors.js';
 import type { Budget, ModelStats } from './budget.js';

@@ -70,7 +70,7 @@ async function needsOf(job: string, { config, folder }: Scenario, inputs: JobInp
   if (job !== 'train') return undefined;
   const { learners } = await import('../rl/learners.js');
   const simulates: ModelFit = async (precision) => {
-    const { makeEnvironment } = await import('../env/make-environment.js');
+    const { makeEnvironment } = await import('../env/environments.js');
     const env = await makeEnvironment(config.env, { folder });
     return sectionDeviceFit(model, env, precision).finally(() => env.close());
   };

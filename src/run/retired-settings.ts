@@ -91,6 +91,7 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   'domain.perturb': 'leave it out',
   'env.openenv': 'use env.gymnasium',
   'env.patienceSeconds': 'leave it out',
+  'env.hide': 'leave it out; a body shows what env.observation lists',
   'env.id=gridworld': 'use another environment: reverie scenarios lists them',
   quickstart: 'of a world of text: run reverie train twice, with train.mode=dream and with train.mode=real',
   'quickstart.computePerHour': 'leave it out: multiply the seconds of a real step by your price',

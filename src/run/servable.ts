@@ -3,7 +3,7 @@
 
 import type { EnvFamily, Environment, Space } from '../core/environment.js';
 import { threadPlugins } from '../core/plugins.js';
-import type { EnvSpec } from '../env/env-spec.js';
+import type { EnvSpec } from '../env/environments.js';
 import type { ToolSpec, ToolsDomain } from '../env/tools/domain.js';
 import type { VectorDynamics } from '../worldmodel/dynamics.js';
 import type { DeviceFlags } from './job.js';

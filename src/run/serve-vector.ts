@@ -3,8 +3,7 @@
 import type { VectorEnvironment } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { checkEnvironment, type EnvironmentReport } from '../env/check-environment.js';
-import type { EnvSpec } from '../env/env-spec.js';
-import { makeEnvironment } from '../env/make-environment.js';
+import { type EnvSpec, makeEnvironment } from '../env/environments.js';
 import { rowSize } from '../env/space-values.js';
 import type { WorldModelSnapshot } from '../worldmodel/dynamics.js';
 import type { RunDevice } from './job.js';

@@ -14,7 +14,6 @@ import {
   screenTools,
 } from '../env/screens/screen-actions.js';
 import { NO_SCREEN, SCREEN_SCHEMA, type ScreenState, screenText, treeFaults } from '../env/screens/screen-state.js';
-import { type Begun, taskOfGame } from '../env/tools/act-domain.js';
 import type {
   CallSpec,
   CheckResult,
@@ -27,6 +26,7 @@ import type {
 } from '../env/tools/domain.js';
 import type { ToolCall } from '../env/tools/message.js';
 import type { Operation } from '../env/tools/prediction.js';
+import { type Begun, taskOfGame } from '../env/tools/rules-responder.js';
 import { mechanicalScreen, saidOn, screenChanges, unmetOn, unshownOn } from './mechanics.js';
 import { type PageMoment, WHOLE_REWARD } from './page/page-browser.js';
 import { actionReadings, possibleActions, screenRefusals } from './screen-actions.js';

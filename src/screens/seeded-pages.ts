@@ -2,8 +2,8 @@
 
 import { contentHash } from '../core/canonical-json.js';
 import type { ScreenState } from '../env/screens/screen-state.js';
-import type { ActGame } from '../env/tools/act-domain.js';
 import type { ToolsTask } from '../env/tools/domain.js';
+import type { ActGame } from '../env/tools/rules-responder.js';
 import type { AppSpec } from './page/page-browser.js';
 
 /** A page that a task is done on. */

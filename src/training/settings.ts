@@ -3,7 +3,7 @@
 // Scenarios say the same in their sections `train`, `rollout`, `replay`, `model` and `eval` (docs/scenarios.md).
 
 import type { OpenPhase } from '../core/progress.js';
-import type { EnvSpec } from '../env/env-spec.js';
+import type { EnvSpec } from '../env/environments.js';
 import type { DiffusionOptions } from '../rl/synther.js';
 import { type HorizonSchedule, horizonSchedule } from '../synth/rollout/plan.js';
 import type { HeldOutReport, ModelPlace, ModelSection, Propagation } from '../worldmodel/dynamics.js';

@@ -2,8 +2,7 @@
 
 import type { KnownFunctions, VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
-import type { EnvSpec } from '../env/env-spec.js';
-import { makeEnvironment } from '../env/make-environment.js';
+import { type EnvSpec, makeEnvironment } from '../env/environments.js';
 import { folderInvalid, requireFinite } from './model-folder.js';
 
 /** Where a model gets its reward and its end by the task. */

@@ -8,7 +8,7 @@ import { reverieError } from '../core/errors.js';
 import type { PolicyNetwork } from '../core/policy.js';
 import type { Entry } from '../core/registry.js';
 import type { Rng } from '../core/rng.js';
-import type { EnvSpec } from '../env/env-spec.js';
+import type { EnvSpec } from '../env/environments.js';
 import type { DeviceTarget } from '../nn/cuda.js';
 import type { DeviceFit, Precision } from '../nn/cuda-addon.js';
 import type { TrainingDevice } from '../nn/trainer.js';

@@ -1,7 +1,6 @@
 // As agent: goes on with the task's reference solution from where the conversation stands; sometimes does something else.
 
-import type { Json } from '../../src/core/canonical-json.js';
-import { canonicalJson } from '../../src/core/canonical-json.js';
+import { canonicalJson, type Json } from '../../src/core/canonical-json.js';
 import type { Rng } from '../../src/core/rng.js';
 import type { CallSpec, ToolsTask } from '../../src/env/tools/domain.js';
 import type { LlmAnswer } from '../llm-server/completion.js';

@@ -2,8 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Carry } from '../../src/core/dynamics.js';
-import type { Policy } from '../../src/core/policy.js';
-import { Acting } from '../../src/core/policy.js';
+import { Acting, type Policy } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
 import { Collector } from '../../src/training/collector.js';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { parquetReadObjects } from 'hyparquet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { makeEnvironment } from '../../src/env/make-environment.js';
+import { makeEnvironment } from '../../src/env/environments.js';
 import { describeBuffer } from '../../src/replay/describe.js';
 import { loadScenario } from '../../src/run/scenario.js';
 import { loadWorldModel } from '../../src/worldmodel/kinds.js';

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import type { Environment, SyncVectorEnvironment } from '../../src/core/environment.js';
 import { type CheckName, checkEnvironment, describeReport } from '../../src/env/check-environment.js';
-import { makeEnvironment } from '../../src/env/make-environment.js';
+import { makeEnvironment } from '../../src/env/environments.js';
 
 type Broken = (env: SyncVectorEnvironment) => Partial<Record<keyof SyncVectorEnvironment, unknown>>;
 

@@ -2,8 +2,8 @@
 
 import { expect, test } from 'vitest';
 import type { SyncVectorEnvironment } from '../../src/core/environment.js';
-import { packNumbers } from '../../src/env/exact-numbers.js';
-import { makeEnvironment } from '../../src/env/make-environment.js';
+import { packNumbers } from '../../src/env/clocked-environment.js';
+import { makeEnvironment } from '../../src/env/environments.js';
 
 async function placed(id: string, state: number[]): Promise<SyncVectorEnvironment> {
   const env = await makeEnvironment({ id });

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { environmentIds } from '../../src/env/environments.js';
-import { makeEnvironment } from '../../src/env/make-environment.js';
+import { environmentIds, makeEnvironment } from '../../src/env/environments.js';
 import { DEFAULT_GRID, Gridworld } from '../controlled/gridworld.js';
 import { environmentContract } from './environment.contract.js';
 

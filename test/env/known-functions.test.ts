@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { makeEnvironment } from '../../src/env/make-environment.js';
+import { makeEnvironment } from '../../src/env/environments.js';
 import type { MujocoEnvironment } from '../../src/env/mujoco/mujoco-environment.js';
 import { rowSize } from '../../src/env/space-values.js';
 

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { makeEnvironment } from '../../src/env/make-environment.js';
+import { makeEnvironment } from '../../src/env/environments.js';
 import { builtInBody } from '../../src/env/mujoco/mujoco-environment.js';
 import { inlineModel, Simulation } from '../../src/env/mujoco/simulation.js';
 

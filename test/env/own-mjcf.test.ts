@@ -4,8 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { EnvSpec } from '../../src/env/env-spec.js';
-import { makeEnvironment } from '../../src/env/make-environment.js';
+import { type EnvSpec, makeEnvironment } from '../../src/env/environments.js';
 import type { MujocoEnvironment } from '../../src/env/mujoco/mujoco-environment.js';
 import { environmentContract } from './environment.contract.js';
 

@@ -1,7 +1,7 @@
 // Every learner, continuous and discrete, through the learner's contract.
 
 import type { Rng } from '../../src/core/rng.js';
-import { makeEnvironment } from '../../src/env/make-environment.js';
+import { makeEnvironment } from '../../src/env/environments.js';
 import type { TrainingDevice } from '../../src/nn/trainer.js';
 import { type Bc, makeBc } from '../../src/rl/bc.js';
 import { makePets, type Pets } from '../../src/rl/icem.js';

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SyncVectorEnvironment } from '../../src/core/environment.js';
 import { Rng } from '../../src/core/rng.js';
-import { makeEnvironment } from '../../src/env/make-environment.js';
+import { makeEnvironment } from '../../src/env/environments.js';
 import { allocateBatch } from '../../src/replay/columns.js';
 import type { TransitionBatch } from '../../src/replay/transition.js';
 import { makeBc } from '../../src/rl/bc.js';

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { makeEnvironment } from '../../src/env/make-environment.js';
+import { makeEnvironment } from '../../src/env/environments.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
 import { loadPolicy, RandomPolicy } from '../../src/rl/policy-net.js';
 import { box } from './batches.js';

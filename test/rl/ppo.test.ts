@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { makeEnvironment } from '../../src/env/make-environment.js';
+import { makeEnvironment } from '../../src/env/environments.js';
 import { Graph } from '../../src/nn/graph.js';
 import type { ParamLayout } from '../../src/nn/parameters.js';
 import { ppoConfigSchema } from '../../src/rl/config.js';

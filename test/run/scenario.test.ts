@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ReverieError } from '../../src/core/errors.js';
-import { makeEnvironment } from '../../src/env/make-environment.js';
+import { makeEnvironment } from '../../src/env/environments.js';
 import {
   listScenarios,
   loadAnyScenario,

@@ -20,7 +20,7 @@ describe('a line as an action', () => {
     ['I click the button', /written like click\('12'\)/],
     ["klick('1')", /unknown action "klick"; there are: noop, click/],
     ['click(twelve)', /texts stand in quotes/],
-    ["click('12)", /does not end/],
+    ["click('12)", /texts stand in quotes/],
     ['click()', /click needs bid/],
     ["fill('7')", /fill needs value/],
     ["click('1', 'x')", /takes 1 arguments at most: bid/],

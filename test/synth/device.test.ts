@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import type { VectorEnvironment } from '../../src/core/environment.js';
 import type { PolicySnapshot } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
-import { makeEnvironment } from '../../src/env/make-environment.js';
+import { makeEnvironment } from '../../src/env/environments.js';
 import { DeviceEnsemble } from '../../src/nn/cuda.js';
 import { allocateBatch } from '../../src/replay/columns.js';
 import { RandomPolicy } from '../../src/rl/policy-net.js';

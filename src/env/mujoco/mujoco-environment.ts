@@ -8,8 +8,14 @@ import type { KnownFunctions } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { packageRoot } from '../../core/packs.js';
 import type { Rng } from '../../core/rng.js';
-import { type Advance, ClockedEnvironment, type ClockSetting, clockOf } from '../clocked-environment.js';
-import { packNumbers, unpackNumbers } from '../exact-numbers.js';
+import {
+  type Advance,
+  ClockedEnvironment,
+  type ClockSetting,
+  clockOf,
+  packNumbers,
+  unpackNumbers,
+} from '../clocked-environment.js';
 import { boxSpace, unboundedSpace } from '../space-values.js';
 import { parseStrictly } from '../strict-parse.js';
 import {

@@ -136,7 +136,7 @@ export function parseAction(line: string, offered: readonly ScreenAction[]): Cal
   if (name === undefined) return `an action is written like click('12'), and not like ${shortened(line)}`;
   if (!offered.includes(name as ScreenAction)) return `unknown action "${name}"; there are: ${offered.join(', ')}`;
   const order = Object.keys(FORMS[name as ScreenAction].takes);
-  const read = new ArgumentReader(rest).all(order);
+  const read = readArguments(rest, order);
   if (typeof read === 'string') return `${name}: ${read}`;
   const missing = order.slice(0, FORMS[name as ScreenAction].needs).filter((key) => read[key] === undefined);
   return missing.length === 0 ? { name, arguments: read } : `${name} needs ${missing.join(' and ')}`;
@@ -146,91 +146,42 @@ function shortened(line: string): string {
   return JSON.stringify(line.length > 80 ? `${line.slice(0, 80)}…` : line);
 }
 
-class Unreadable extends Error {}
-
+const VALUE = /'(?:[^'\\]|\\[\s\S])*'|"(?:[^"\\]|\\[\s\S])*"|[-+]?\d+(?:\.\d*)?(?![\w.])/.source;
+const VALUES = new RegExp(VALUE, 'g');
+/** By place or by name: a text, a number, or a list of these. */
+const ARGUMENT = new RegExp(
+  `^(?:([A-Za-z_]\\w*)\\s*=\\s*)?(${VALUE}|\\[(?:\\s*(?:${VALUE})\\s*(?:,|(?=\\])))*\\s*\\])`,
+);
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\n': '' };
 
-/** Arguments of a call in Python: texts, numbers, lists of these, by place or by name. */
-class ArgumentReader {
-  private at = 0;
-
-  constructor(private readonly source: string) {}
-
-  all(order: readonly string[]): JsonObject | string {
-    const given: Record<string, JsonObject[string]> = {};
-    try {
-      for (let place = 0; this.skipped() < this.source.length; place++) {
-        if (place > 0) this.expect(',');
-        if (place > 0 && this.skipped() === this.source.length) break;
-        const key = this.keyword() ?? order[place];
-        if (key === undefined) throw new Unreadable(`it takes ${order.length} arguments at most: ${order.join(', ')}`);
-        if (!order.includes(key)) throw new Unreadable(`it has no argument "${key}"; it has: ${order.join(', ')}`);
-        if (given[key] !== undefined) throw new Unreadable(`the argument "${key}" is given twice`);
-        given[key] = this.value();
-      }
-      return given;
-    } catch (error) {
-      if (error instanceof Unreadable) return error.message;
-      throw error;
-    }
+/** Arguments of a call in Python, or what is wrong with them. */
+function readArguments(source: string, order: readonly string[]): JsonObject | string {
+  const given: Record<string, JsonObject[string]> = {};
+  let left = source.trim();
+  for (let place = 0; left !== ''; place++) {
+    const [all, name, value] = ARGUMENT.exec(left) ?? [];
+    if (all === undefined) return unreadable(left);
+    const key = name ?? order[place];
+    if (key === undefined) return `it takes ${order.length} arguments at most: ${order.join(', ')}`;
+    if (!order.includes(key)) return `it has no argument "${key}"; it has: ${order.join(', ')}`;
+    if (given[key] !== undefined) return `the argument "${key}" is given twice`;
+    given[key] = readValue(value);
+    left = left.slice(all.length).trimStart();
+    if (left !== '' && !left.startsWith(',')) return unreadable(left);
+    left = left.slice(1).trimStart();
   }
+  return given;
+}
 
-  private skipped(): number {
-    while (/\s/.test(this.source[this.at] ?? '')) this.at++;
-    return this.at;
-  }
+function readValue(text: string): string | number | readonly (string | number)[] {
+  if (text.startsWith('[')) return [...text.matchAll(VALUES)].map(([one]) => readValue(one) as string | number);
+  if (!/^['"]/.test(text)) return Number(text);
+  return text.slice(1, -1).replaceAll(/\\([\s\S])/g, (_, character: string) => ESCAPES[character] ?? character);
+}
 
-  private expect(character: string): void {
-    if (this.source[this.skipped()] !== character) throw this.unreadable();
-    this.at++;
-  }
-
-  private keyword(): string | undefined {
-    const [all, key] = /^([A-Za-z_]\w*)\s*=/.exec(this.source.slice(this.skipped())) ?? [];
-    this.at += all?.length ?? 0;
-    return key;
-  }
-
-  private value(): JsonObject[string] {
-    const first = this.source[this.skipped()];
-    if (first === "'" || first === '"') return this.text(first);
-    if (first === '[') return this.list();
-    const [number] = /^[-+]?\d+(\.\d*)?(?![\w.])/.exec(this.source.slice(this.at)) ?? [];
-    if (number === undefined) throw this.unreadable();
-    this.at += number.length;
-    return Number(number);
-  }
-
-  private list(): JsonObject[string] {
-    const values: JsonObject[string][] = [];
-    this.expect('[');
-    while (this.source[this.skipped()] !== ']') {
-      if (values.length > 0) this.expect(',');
-      values.push(this.value());
-    }
-    this.expect(']');
-    return values;
-  }
-
-  private text(quote: string): string {
-    let read = '';
-    for (this.at++; this.at < this.source.length; this.at++) {
-      const character = this.source[this.at];
-      if (character === quote) {
-        this.at++;
-        return read;
-      }
-      if (character !== '\\') read += character;
-      else read += ESCAPES[this.source[++this.at]] ?? this.source[this.at] ?? '';
-    }
-    throw new Unreadable(`a text that begins with ${quote} does not end`);
-  }
-
-  private unreadable(): Unreadable {
-    const rest = this.source.slice(this.at);
-    const why = /^\)\s*[;\n]?\s*\w+\s*\(/.test(rest) ? 'a turn is one action' : 'texts stand in quotes';
-    return new Unreadable(`the arguments cannot be read at ${shortened(rest)}: ${why}`);
-  }
+function unreadable(rest: string): string {
+  const why = /^\)\s*[;\n]?\s*\w+\s*\(/.test(rest) ? 'a turn is one action' : 'texts stand in quotes';
+  return `the arguments cannot be read at ${shortened(rest)}: ${why}`;
 }
 
 export function textsNamed(goal: string): readonly string[] {

@@ -133,11 +133,11 @@ function responderOf(version: string, { episodes, startOf, tools }: ServerParts)
 function callsMade(messages: readonly Message[], tools: readonly ToolSpec[], until: string | undefined) {
   const checks = callChecks(tools);
   const answers = new Map(messages.flatMap((one) => (one.role === 'tool' ? [[one.toolCallId, one.content]] : [])));
-  const made: { call: CallSpec; answer: { observation: string } }[] = [];
+  const made: Played[] = [];
   for (const call of messages.flatMap((one) => (one.role === 'assistant' ? (one.toolCalls ?? []) : []))) {
     const observation = answers.get(call.id);
     if (call.id === until) break;
-    if (observation !== undefined && checks.problems(call).length === 0) made.push({ call, answer: { observation } });
+    if (observation !== undefined && checks.problems(call).length === 0) made.push({ call, observation });
   }
   return made;
 }
@@ -158,10 +158,10 @@ function userOf(version: string, { episodes, startOf }: Omit<ServerParts, 'tools
 // Which session of a server stands where in which episode. An episode is its start and the calls since: that finds the session that
 // goes on, and brings the episode back in another session where it was lost, forked, or put aside for others.
 
-/** A call that was made, and what it was answered; absent where that does not matter. */
+/** A call that was made, and what it was answered. */
 interface Played {
   readonly call: CallSpec;
-  readonly answer?: Pick<ServerAnswer, 'observation'>;
+  readonly observation: string;
 }
 
 /** How an episode went so far. */
@@ -245,11 +245,9 @@ class ServerEpisodes {
     const { session, opening: seen } = await this.begun(start, signal);
     try {
       if (opening !== undefined && seen !== opening) throw this.lost(0, otherwise('It begins', seen, opening));
-      for (const [i, { call, answer: expected }] of played.entries()) {
+      for (const [i, { call, observation: before }] of played.entries()) {
         const { observation, done } = await session.call(call, signal);
-        if (expected !== undefined && observation !== expected.observation) {
-          throw this.lost(i + 1, otherwise(`Call ${i + 1} is answered`, observation, expected.observation));
-        }
+        if (observation !== before) throw this.lost(i + 1, otherwise(`Call ${i + 1} is answered`, observation, before));
         if (done) throw this.lost(i + 1, `It ended with call ${i + 1}, as it had not before.`);
       }
       return session;

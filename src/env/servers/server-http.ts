@@ -91,16 +91,11 @@ export class SessionLost extends Error {}
 export class ServerFull extends Error {}
 
 /** Paths go on from the server's address; whole URLs stand for themselves. */
-export interface Asked {
-  readonly method?: 'GET' | 'POST' | 'DELETE';
+interface Asked {
+  readonly method?: 'GET' | 'POST';
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
-}
-
-export interface Told {
-  readonly status: number;
-  readonly text: string;
 }
 
 const MAX_ANSWER_BYTES = 64 * 2 ** 20;
@@ -143,7 +138,7 @@ export class ServerHttp {
   }
 
   /** Whatever its status. @throws SessionLost, REMOTE_TIMEOUT */
-  async exchange(path: string, asked: Asked = {}): Promise<Told> {
+  async exchange(path: string, asked: Asked = {}): Promise<{ readonly status: number; readonly text: string }> {
     return this.within(whatOf(path, asked), asked.signal, async (signal) => {
       const reply = await this.send(path, { ...asked, signal });
       return { status: reply.statusCode, text: await reply.body.text() };
@@ -270,7 +265,7 @@ export function shownText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
-export function parsedJson(text: string): unknown {
+function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

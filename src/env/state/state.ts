@@ -30,8 +30,6 @@ export function valueAt(root: Json, pointer: string): Json | undefined {
 }
 
 const known = new WeakMap<object, string>();
-/** Of what is no object: the same few dates, counts and names stand in all states of a job. */
-const plain = new LRUCache<string, string>({ max: 2_000 });
 
 /** Below this depth a part is hashed as one text: parts of collections are the unit that changes. */
 const SHARED_DEPTH = 2;
@@ -42,7 +40,7 @@ export function stateHash(state: JsonObject): string {
 }
 
 function hashAt(value: Json, depth: number): string {
-  if (typeof value !== 'object' || value === null) return plainHash(JSON.stringify(value));
+  if (typeof value !== 'object' || value === null) return sha256(JSON.stringify(value));
   const before = known.get(value);
   if (before !== undefined) return before;
   const found = sha256(depth >= SHARED_DEPTH ? canonicalJson(value) : shallow(value, depth));
@@ -53,8 +51,7 @@ function hashAt(value: Json, depth: number): string {
 
 /** As JSON of pairs of key and hash. */
 function shallow(value: JsonObject | readonly Json[], depth: number): string {
-  const keys = Object.keys(value);
-  if (!isSorted(keys)) keys.sort();
+  const keys = Object.keys(value).sort();
   let parts = '';
   for (const key of keys) {
     const part = hashAt((value as JsonObject)[key], depth + 1);
@@ -62,20 +59,6 @@ function shallow(value: JsonObject | readonly Json[], depth: number): string {
   }
   return `${Array.isArray(value) ? 'list' : 'object'}[${parts}]`;
 }
-
-function isSorted(keys: readonly string[]): boolean {
-  return keys.every((key, i) => i === 0 || keys[i - 1] < key);
-}
-
-function plainHash(text: string): string {
-  const before = plain.get(text);
-  if (before !== undefined) return before;
-  const found = sha256(text);
-  if (text.length <= LONGEST_REMEMBERED) plain.set(text, found);
-  return found;
-}
-
-const LONGEST_REMEMBERED = 200;
 
 function sha256(text: string): string {
   return hash('sha256', text);

@@ -1,9 +1,10 @@
 // Is this an action of family `tools`? What passes is a message of the conversation, its calls with ids of their own.
 
 import { createHash } from 'node:crypto';
-import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { z } from 'zod';
+import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
 import type { ToolsSpace } from '../../core/environment.js';
-import { nearest, reverieError } from '../../core/errors.js';
+import { describeIssues, nearest, reverieError } from '../../core/errors.js';
 import { describeSpace } from '../space-values.js';
 import { compileSchema, type SchemaCheck } from '../state/state.js';
 import type { CallSpec, ToolSpec } from './domain.js';
@@ -12,8 +13,8 @@ import { exactPrediction, type Prediction } from './prediction.js';
 
 const MAX_CALLS = 64;
 const MAX_CHARACTERS = 1_000_000;
-const ACTION_KEYS = ['role', 'content', 'reasoning', 'toolCalls'];
-const CALL_KEYS = ['id', 'name', 'arguments', 'rawArguments'];
+/** Characters of what is said of a wrong action. */
+const LONGEST_PROBLEM = 300;
 
 /**
  * The action as a message, a copy of its own. Ids of calls that are missing, or were used before, become `call-N`.
@@ -35,37 +36,28 @@ export function messageOf(action: unknown, before: readonly Message[], space: To
   };
 }
 
+const writing = z.string().max(MAX_CHARACTERS).optional();
+const callForm = z.strictObject({
+  id: writing,
+  name: z.string().min(1).max(256),
+  arguments: z.custom<JsonObject>(isRecord, 'it is no object'),
+  rawArguments: writing,
+});
+const actionForm = z.strictObject({
+  role: z.literal('assistant').optional(),
+  content: writing.nullable(),
+  reasoning: writing,
+  toolCalls: z.array(callForm).max(MAX_CALLS).optional(),
+});
+
 function problemOfAction(action: unknown): string | undefined {
-  if (!isRecord(action)) return 'An action is an object';
-  const { role, content, reasoning, toolCalls } = action;
-  const unknown = unknownKey(action, ACTION_KEYS);
-  if (unknown !== undefined) return unknown;
-  if (role !== undefined && role !== 'assistant') return `An action has the role "assistant", not ${shown(role)}`;
-  if (content !== null && !isText(content)) return `"content" is ${whatIs(content)}, not a text or null`;
-  if (!isText(reasoning)) return `"reasoning" is ${whatIs(reasoning)}, not a text`;
-  if (toolCalls !== undefined && !Array.isArray(toolCalls)) return '"toolCalls" is not a list';
-  const calls: unknown[] = toolCalls ?? [];
-  if (calls.length > MAX_CALLS) return `It has ${calls.length} calls; at most ${MAX_CALLS} fit one action`;
-  if (calls.length === 0 && !(content as string | null | undefined)?.trim()) return 'It says nothing and calls nothing';
-  return calls.map(problemOfCall).find((problem) => problem !== undefined);
-}
-
-function problemOfCall(call: unknown, at: number): string | undefined {
-  const where = `Call ${at + 1}`;
-  if (!isRecord(call)) return `${where} is no object`;
-  const unknown = unknownKey(call, CALL_KEYS);
-  if (unknown !== undefined) return `${where}: ${unknown}`;
-  if (typeof call.name !== 'string' || call.name === '' || call.name.length > 256) return `${where} names no tool`;
-  if (!isText(call.id)) return `${where}: "id" is ${whatIs(call.id)}, not a text`;
-  if (!isText(call.rawArguments)) return `${where}: "rawArguments" is ${whatIs(call.rawArguments)}, not a text`;
-  if (!isRecord(call.arguments)) return `${where}: "arguments" is ${whatIs(call.arguments)}, not an object`;
-  const problem = jsonProblem(call.arguments, ARGUMENT_LIMITS);
-  return problem === undefined ? undefined : `${where}: its arguments are not acceptable: ${problem}`;
-}
-
-function unknownKey(value: Record<string, unknown>, known: readonly string[]): string | undefined {
-  const key = Object.keys(value).find((name) => !known.includes(name));
-  return key === undefined ? undefined : `Unknown key "${key.slice(0, 80)}" (did you mean "${nearest(key, known)}"?)`;
+  const { data, error } = actionForm.safeParse(action);
+  if (error) return describeIssues(error).slice(0, LONGEST_PROBLEM);
+  const { content, toolCalls = [] } = data;
+  if (toolCalls.length === 0 && !content?.trim()) return 'It says nothing and calls nothing';
+  const problems = toolCalls.map((call) => jsonProblem(call.arguments, ARGUMENT_LIMITS));
+  const at = problems.findIndex((problem) => problem !== undefined);
+  return at < 0 ? undefined : `Call ${at + 1}: its arguments are not acceptable: ${problems[at]}`;
 }
 
 function withIds(calls: readonly ToolCall[], before: readonly Message[]): ToolCall[] {
@@ -87,17 +79,8 @@ function freeId(used: ReadonlySet<string>): string {
   return `call-${number}`;
 }
 
-function isText(value: unknown): boolean {
-  return value === undefined || (typeof value === 'string' && value.length <= MAX_CHARACTERS);
-}
-
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function whatIs(value: unknown): string {
-  if (typeof value === 'string') return `${value.length} characters`;
-  return Array.isArray(value) ? 'a list' : value === null ? 'null' : `of type ${typeof value}`;
 }
 
 /** Untrusted and perhaps huge or circular: only its outline is shown. */
@@ -153,7 +136,7 @@ function closed(parameters: JsonObject): JsonObject {
   return OPEN.some((key) => key in parameters) ? parameters : { ...parameters, additionalProperties: false };
 }
 
-export interface JsonLimits {
+interface JsonLimits {
   /** Levels of lists and objects within one another. */
   readonly depth: number;
   /** Values and keys, all levels together. */
@@ -187,10 +170,6 @@ export function jsonProblem(value: unknown, limits: JsonLimits): string | undefi
     }
   }
   return undefined;
-}
-
-export function isJson(value: unknown, limits: JsonLimits): value is Json {
-  return jsonProblem(value, limits) === undefined;
 }
 
 function problemOf(value: unknown, left: { parts: number; characters: number }): string | undefined {

@@ -137,23 +137,23 @@ export type Slots = Readonly<Record<string, string>>;
 /** Ways within ways end somewhere: a name that leads back to itself stays as it is. */
 const MOST_NESTED = 8;
 
+const known = new WeakMap<JsonObject, Phrases>();
+
 export class Phrases {
   readonly book: PhraseBook;
   private readonly ids: string;
 
-  private constructor({ phrases, initialState }: SpokenDomain) {
-    this.book = withStandard(phrases);
-    this.ids = JSON.stringify(initialState);
+  private constructor(private readonly domain: SpokenDomain) {
+    this.book = withStandard(domain.phrases);
+    this.ids = JSON.stringify(domain.initialState);
   }
-
-  private static readonly known = new WeakMap<JsonObject, Map<PhraseBook | undefined, Phrases>>();
 
   /** Those of a domain, or the standard ones; made once. */
   static of(domain: SpokenDomain): Phrases {
-    const known = Phrases.known.get(domain.initialState) ?? new Map<PhraseBook | undefined, Phrases>();
-    Phrases.known.set(domain.initialState, known);
-    const phrases = known.get(domain.phrases) ?? new Phrases(domain);
-    known.set(domain.phrases, phrases);
+    const before = known.get(domain.initialState);
+    if (before !== undefined && before.domain.phrases === domain.phrases) return before;
+    const phrases = new Phrases(domain);
+    known.set(domain.initialState, phrases);
     return phrases;
   }
 

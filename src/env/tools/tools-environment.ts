@@ -34,7 +34,6 @@ import type {
   ToolsEnvironment,
   ToolsObservation,
   ToolsStepInfo,
-  UserQuery,
   UserSimulator,
 } from './tools-family.js';
 import { verifyEpisode } from './verify-episode.js';
@@ -280,7 +279,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   private async hear({ situation, ...clock }: Episode, signal?: AbortSignal): Promise<Turn> {
     const { task, messages, seed } = situation;
-    const query: UserQuery = { domain: this.domain, task, messages, seed };
+    const query = { domain: this.domain, task, messages, seed };
     const { content, done, cost } = await this.options.user.reply(query, signal);
     const isSilent = done && content.trim() === '';
     const heard: readonly Message[] = isSilent ? messages : [...messages, { role: 'user', content }];

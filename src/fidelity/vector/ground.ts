@@ -5,7 +5,7 @@ import type { Carry } from '../../core/dynamics.js';
 import type { VectorEnvironment, VectorSpace } from '../../core/environment.js';
 import type { Policy } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
-import type { EnvSpec } from '../../env/env-spec.js';
+import type { EnvSpec } from '../../env/environments.js';
 import { rowSize } from '../../env/space-values.js';
 import type { Scenario } from '../../kinds/vector.js';
 import type { ReplayBuffer } from '../../replay/buffer.js';

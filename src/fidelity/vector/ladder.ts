@@ -8,7 +8,7 @@ import { ReverieError } from '../../core/errors.js';
 import { Acting, type Policy, type PolicyAction } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
 import { joinedFloats } from '../../core/statistics.js';
-import { makeEnvironment } from '../../env/make-environment.js';
+import { makeEnvironment } from '../../env/environments.js';
 import { clipToSpace, rowSize } from '../../env/space-values.js';
 import type { Learner } from '../../rl/learner.js';
 import { RandomPolicy } from '../../rl/policy-net.js';

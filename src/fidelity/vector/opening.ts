@@ -5,7 +5,7 @@ import type { Json } from '../../core/canonical-json.js';
 import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { evaluationSetOf } from '../../core/evaluation-set.js';
-import { makeEnvironment } from '../../env/make-environment.js';
+import { makeEnvironment } from '../../env/environments.js';
 import { describeSpace } from '../../env/space-values.js';
 import type { Scenario } from '../../kinds/vector.js';
 import { loadWorldModel } from '../../worldmodel/kinds.js';

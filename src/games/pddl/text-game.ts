@@ -8,10 +8,10 @@ import { z } from 'zod';
 import { type JsonObject, sha256 } from '../../core/canonical-json.js';
 import { describeIssues, type ReverieError, reverieError } from '../../core/errors.js';
 import { originOf } from '../../env/state/operations.js';
-import { type ActGame, type ActRules, actDomain, type Begun } from '../../env/tools/act-domain.js';
 import type { CheckResult, DomainEntry, EpisodeEnd, Scene, ToolOutcome, ToolsDomain } from '../../env/tools/domain.js';
 import type { ToolCall } from '../../env/tools/message.js';
 import type { Operation } from '../../env/tools/prediction.js';
+import { type ActGame, type ActRules, actDomain, type Begun } from '../../env/tools/rules-responder.js';
 import {
   type ActionText,
   type Bindings,

@@ -9,7 +9,7 @@ import { WorkerPool } from '../../core/pool.js';
 import { poolTask } from '../../core/pool-task.js';
 import type { Phase } from '../../core/progress.js';
 import { signalOf } from '../../core/threads.js';
-import { makeEnvironment } from '../../env/make-environment.js';
+import { makeEnvironment } from '../../env/environments.js';
 import { judgePolicy, trainEveryArm } from '../../training/warm-start.js';
 import type { JobContext } from '../job.js';
 import { type MetricsEvent, MetricsWriter, readMetrics } from '../metrics.js';

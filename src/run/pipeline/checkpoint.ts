@@ -15,7 +15,7 @@ import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { recoverFolder, replaceFolderAtomic, sealedText } from '../../core/files.js';
 import { Rng } from '../../core/rng.js';
-import { makeEnvironment } from '../../env/make-environment.js';
+import { makeEnvironment } from '../../env/environments.js';
 import { rowSize } from '../../env/space-values.js';
 import type { ScenarioConfig } from '../../kinds/vector.js';
 import { ReplayBuffer } from '../../replay/buffer.js';

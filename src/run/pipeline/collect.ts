@@ -13,7 +13,7 @@ import { recoverFolder, replaceFolderAtomic, sealedText } from '../../core/files
 import type { Policy } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import { makeEnvironment } from '../../env/make-environment.js';
+import { makeEnvironment } from '../../env/environments.js';
 import { rowSize } from '../../env/space-values.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import { evaluatePolicy, summariseReturns } from '../../rl/evaluate.js';

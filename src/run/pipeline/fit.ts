@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import type { Fact, Report } from '../../core/report.js';
 import { Rng } from '../../core/rng.js';
-import { makeEnvironment } from '../../env/make-environment.js';
+import { makeEnvironment } from '../../env/environments.js';
 import { planDream, skillOf } from '../../training/settings.js';
 import type { FitNote, HeldOutFigures, HeldOutReport } from '../../worldmodel/dynamics.js';
 import { dynamicsKinds } from '../../worldmodel/kinds.js';

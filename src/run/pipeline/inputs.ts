@@ -9,7 +9,7 @@ import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { ensureFolder } from '../../core/files.js';
 import type { Policy } from '../../core/policy.js';
-import type { EnvSpec } from '../../env/env-spec.js';
+import type { EnvSpec } from '../../env/environments.js';
 import { describeSpace, rowSize } from '../../env/space-values.js';
 import type { TrainingDevice } from '../../nn/trainer.js';
 import { ReplayBuffer } from '../../replay/buffer.js';

@@ -6,7 +6,7 @@ import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import type { PolicySnapshot } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
-import { makeEnvironment } from '../../env/make-environment.js';
+import { makeEnvironment } from '../../env/environments.js';
 import { rowSize } from '../../env/space-values.js';
 import type { ReplayBuffer } from '../../replay/buffer.js';
 import type { SavedTransitions } from '../../replay/snapshot.js';

@@ -34,8 +34,6 @@ export interface MinariOptions extends Spaces, ExportOptions {
   readonly root: string;
   /** `namespace/name-v0`. */
   readonly datasetId: string;
-  /** The environment of Gymnasium's that this one behaves as, as its `EnvSpec.to_json` writes it; `None` in Python unless given. */
-  readonly envSpec?: string;
   /** Further fields of the dataset's metadata. */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
@@ -135,7 +133,6 @@ function datasetMetadata({ episodes, bytes }: MinariExport, rows: number, option
     data_format: 'parquet',
     observation_space: minariSpace(options.observationSpace),
     action_space: minariSpace(options.actionSpace),
-    ...(options.envSpec !== undefined && { env_spec: options.envSpec }),
     minari_version: MINARI_VERSION,
   };
 }

@@ -4,8 +4,7 @@
 import { z } from 'zod';
 import type { VectorEnvironment } from '../../core/environment.js';
 import { type Entry, Registry } from '../../core/registry.js';
-import type { EnvSpec } from '../../env/env-spec.js';
-import { gymnasiumSpecOf } from '../../env/gymnasium/entry.js';
+import type { EnvSpec } from '../../env/environments.js';
 import type { SavedTransitions } from '../../replay/snapshot.js';
 import type { ExportOptions } from './transitions.js';
 
@@ -42,12 +41,11 @@ export const transitionExports = new Registry<TransitionExport>('transition expo
     summary: "A dataset of Farama's Minari, an episode a branch.",
     make: async () => {
       const { exportMinari } = await import('./minari.js');
-      return (rows, { path: root, scenario, scenarioHash: scenario_hash, seed, env, spaces, ...options }) => {
-        const { observationSpace, actionSpace, maxEpisodeSteps } = spaces;
+      return (rows, { path: root, scenario, scenarioHash: scenario_hash, seed, spaces, ...options }) => {
+        const { observationSpace, actionSpace } = spaces;
         const metadata = { scenario_hash, seed };
-        const envSpec = gymnasiumSpecOf(env, maxEpisodeSteps);
         const datasetId = `${scenario}/simulated-v0`;
-        return exportMinari(rows, { ...options, root, datasetId, observationSpace, actionSpace, envSpec, metadata });
+        return exportMinari(rows, { ...options, root, datasetId, observationSpace, actionSpace, metadata });
       };
     },
   },

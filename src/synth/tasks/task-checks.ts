@@ -4,11 +4,10 @@
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { compileSchema, type SchemaCheck, stateHash } from '../../env/state/state.js';
-import { isWorkedOutLater } from '../../env/tools/act-domain.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Prediction } from '../../env/tools/prediction.js';
-import { rulesResponder } from '../../env/tools/rules-responder.js';
+import { isWorkedOutLater, rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { isSolvedAtStart, SOLVED_AT_START, verifyEpisode } from '../../env/tools/verify-episode.js';

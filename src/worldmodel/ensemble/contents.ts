@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { describeIssues } from '../../core/errors.js';
-import { type EnvSpec, envSpecSchema } from '../../env/env-spec.js';
+import { type EnvSpec, envSpecSchema } from '../../env/environments.js';
 import { type Outcome, reviveKnown } from '../answer.js';
 import type { Spaces } from '../dynamics.js';
 import {

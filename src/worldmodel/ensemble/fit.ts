@@ -4,7 +4,7 @@ import type { KnownFunctions } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { joinedFloats, mean } from '../../core/statistics.js';
-import type { EnvSpec } from '../../env/env-spec.js';
+import type { EnvSpec } from '../../env/environments.js';
 import { describeSpace } from '../../env/space-values.js';
 import type { TrainingDevice } from '../../nn/trainer.js';
 import { ReplayBuffer } from '../../replay/buffer.js';

@@ -7,7 +7,7 @@ import { sha256 } from '../../core/canonical-json.js';
 import type { KnownFunctions } from '../../core/environment.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import { envSpecSchema } from '../../env/env-spec.js';
+import { envSpecSchema } from '../../env/environments.js';
 import { float32 } from '../../nn/graph.js';
 import { hasExactRows } from '../../nn/row-trial.js';
 import { InferenceSession } from '../../nn/runtime.js';

@@ -1,7 +1,7 @@
 // Environments of Python's Gymnasium: the contract, their spaces, and what they answer.
 
 import { describe, expect, test } from 'vitest';
-import { makeEnvironment } from '../../../src/env/make-environment.js';
+import { makeEnvironment } from '../../../src/env/environments.js';
 import { environmentContract } from '../environment.contract.js';
 import { noGymnasium, room, useGymnasium } from './python.js';
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kill } from 'node:process';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { makeEnvironment } from '../../../src/env/environments.js';
 import type { GymnasiumEnvironment } from '../../../src/env/gymnasium/gymnasium-environment.js';
-import { makeEnvironment } from '../../../src/env/make-environment.js';
 import { gymnasiumPython, noGymnasium, room, useGymnasium } from './python.js';
 
 useGymnasium();

@@ -3,8 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { beforeAll } from 'vitest';
 import { pythonEnvironment } from '../../../scripts/python-environments.mjs';
-import type { GymnasiumEnvironment } from '../../../src/env/gymnasium/gymnasium-environment.js';
-import { openGymnasium } from '../../../src/env/gymnasium/gymnasium-environment.js';
+import { type GymnasiumEnvironment, openGymnasium } from '../../../src/env/gymnasium/gymnasium-environment.js';
 import type { GymnasiumSpec } from '../../../src/env/gymnasium/python-process.js';
 
 const made = await pythonEnvironment('gymnasium');

@@ -4,8 +4,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { readRules, SandboxThread } from '../../../src/env/tools/sandbox/sandbox.js';
-import { LIMITS } from '../../../src/env/tools/sandbox/sandbox-program.js';
+import { LIMITS, readRules, SandboxThread } from '../../../src/env/tools/sandbox/sandbox.js';
 
 const WAKER = `
 const { workerData, parentPort } = require('node:worker_threads');

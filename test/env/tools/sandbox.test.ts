@@ -121,7 +121,7 @@ describe('what rules may not do', () => {
     const rules = await sandboxedRules(
       'export const tools = { act: () => String([].includes.call({ length: 2 ** 50 }, 1)), fine: () => "ok" };',
       'rules.js',
-      { limits: { ...LIMITS, milliseconds: 800 }, graceMs: 400 },
+      { limits: { ...LIMITS, milliseconds: 800 } },
     );
     expect(() => rules.execute({}, callOf('act'))).toThrow(/tool act: it ran too long and was stopped/);
     expect(rules.execute({}, callOf('fine')).observation).toBe('ok');

@@ -126,23 +126,19 @@ describe('what is no action', () => {
   const circular: Record<string, unknown> = {};
   circular.self = circular;
   test.each([
-    ['null', null, 'An action is an object'],
-    ['a text', 'hello', 'An action is an object'],
+    ['null', null, 'expected object'],
+    ['a text', 'hello', 'expected object'],
     ['nothing', {}, 'It says nothing and calls nothing'],
-    ['the form of OpenAI', { content: null, tool_calls: [] }, 'did you mean "toolCalls"?'],
-    ['a call without a name', { toolCalls: [{ arguments: {} }] }, 'Call 1 names no tool'],
-    [
-      'arguments as text',
-      { toolCalls: [{ name: 'a', arguments: '{}' }] },
-      '"arguments" is 2 characters, not an object',
-    ],
+    ['the form of OpenAI', { content: null, tool_calls: [] }, 'Unrecognized key: "tool_calls"'],
+    ['a call without a name', { toolCalls: [{ arguments: {} }] }, 'toolCalls.0.name'],
+    ['arguments as text', { toolCalls: [{ name: 'a', arguments: '{}' }] }, 'toolCalls.0.arguments: it is no object'],
     ['arguments 10,000 deep', { toolCalls: [{ name: 'a', arguments: deep }] }, 'nested more than 64 levels'],
     ['huge arguments', { toolCalls: [{ name: 'a', arguments: { a: 'x'.repeat(2_000_000) } }] }, 'too large'],
     ['NaN', { toolCalls: [{ name: 'a', arguments: { a: Number.NaN } }] }, '/a is NaN'],
     ['a function', { toolCalls: [{ name: 'a', arguments: { a: () => 1 } }] }, '/a is of type function'],
     ['__proto__', { toolCalls: [{ name: 'a', arguments: JSON.parse('{"__proto__":{"x":1}}') }] }, 'key "__proto__"'],
-    ['a thousand calls', { toolCalls: Array(1000).fill({ name: 'a', arguments: {} }) }, 'It has 1000 calls'],
-    ['50 MB of text', { content: 'x'.repeat(50_000_000) }, '"content" is 50000000 characters'],
+    ['a thousand calls', { toolCalls: Array(1000).fill({ name: 'a', arguments: {} }) }, 'toolCalls: Too big'],
+    ['50 MB of text', { content: 'x'.repeat(50_000_000) }, 'content: Too big'],
   ])('such as %s is refused in one line, and nothing is changed', async (_, action, problem) => {
     const env = libraryEnvironment(domain);
     await env.reset({ seed: 1 });

@@ -3,8 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import type { CallSpec, ToolsDomain, ToolsTask, VerifierSpec } from '../../../src/env/tools/domain.js';
-import type { Message } from '../../../src/env/tools/message.js';
-import { spokenMessages } from '../../../src/env/tools/message.js';
+import { type Message, spokenMessages } from '../../../src/env/tools/message.js';
 import { referenceStateOf } from '../../../src/env/tools/situation.js';
 import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
 import { loadLibrary } from './library.js';

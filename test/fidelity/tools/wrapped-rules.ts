@@ -1,8 +1,7 @@
 // A model of tools with errors put in by hand: the exact rules, wrong as often as is said, in the way that is said. What it
 // draws depends on the question alone.
 
-import type { Json } from '../../../src/core/canonical-json.js';
-import { canonicalJson } from '../../../src/core/canonical-json.js';
+import { canonicalJson, type Json } from '../../../src/core/canonical-json.js';
 import { Rng } from '../../../src/core/rng.js';
 import { stateHash } from '../../../src/env/state/state.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';

@@ -7,8 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import type { JobContext } from '../../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
-import type { CollectResult } from '../../../src/run/pipeline/collect.js';
-import { collectJob } from '../../../src/run/pipeline/collect.js';
+import { type CollectResult, collectJob } from '../../../src/run/pipeline/collect.js';
 import { fileHashes } from '../../e2e/reverie.js';
 import { recordingStream } from '../streams.js';
 

@@ -11,8 +11,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { compiledUrl } from '../../../src/core/threads.js';
 import { loadAnyScenario } from '../../../src/run/scenario.js';
-import type { Servable } from '../../../src/run/servable.js';
-import { openServable } from '../../../src/run/servable.js';
+import { openServable, type Servable } from '../../../src/run/servable.js';
 
 const NAMES = ['pendulum', 'helpdesk'];
 const SESSIONS = 4;

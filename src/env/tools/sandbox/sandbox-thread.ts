@@ -4,15 +4,16 @@
 import { workerData } from 'node:worker_threads';
 import type { QuickJSContext, QuickJSHandle, QuickJSWASMModule } from 'quickjs-emscripten';
 import { answerOn, type ThreadLine } from '../../../core/threads.js';
-import { problemOfExports, type ThreadReply } from './sandbox.js';
 import {
   failureOf,
   immerSource,
+  problemOfExports,
   type RulesProgram,
   SANDBOX_PROGRAM,
   SandboxFailure,
   type SandboxLimits,
-} from './sandbox-program.js';
+  type ThreadReply,
+} from './sandbox.js';
 
 /** Native code of the sandbox must reach its own limit before it reaches the end of the thread's stack. */
 const STACK_BYTES = 256 * 1024;

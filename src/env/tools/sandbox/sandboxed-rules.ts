@@ -4,13 +4,21 @@ import type { Patch } from 'immer';
 import { type JsonObject, sha256 } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
 import { areRulesOfPack } from '../../../core/packs.js';
-import { asOperation, originOf } from '../../state/operations.js';
+import { asOperation } from '../../state/operations.js';
 import type { CheckResult, EpisodeEnd, ToolOutcome, ToolRules } from '../domain.js';
 import type { ToolCall } from '../message.js';
-import type { Operation } from '../prediction.js';
 import { stateChanges } from '../verify-episode.js';
-import { areRulesTrusted, type RulesPlace, readRules, SandboxThread, TrustedRealm } from './sandbox.js';
-import { failureOf, LIMITS, SandboxFailure, type SandboxLimits } from './sandbox-program.js';
+import {
+  areRulesTrusted,
+  failureOf,
+  LIMITS,
+  type RulesPlace,
+  readRules,
+  SandboxFailure,
+  type SandboxLimits,
+  SandboxThread,
+  TrustedRealm,
+} from './sandbox.js';
 
 export interface SandboxedRules extends ToolRules {
   readonly checks: ReadonlySet<string>;
@@ -19,28 +27,21 @@ export interface SandboxedRules extends ToolRules {
 
 type ToolAnswer = { readonly refused: string } | { readonly observation: string; readonly patches: readonly Patch[] };
 
-interface SandboxOptions {
-  /** Tools that never change the state (kinds `read` and `generic`): they see it frozen, which is faster. */
-  readonly readers?: readonly string[];
-  readonly limits?: SandboxLimits;
-  /** Time beyond the limit after which a thread that does not answer is ended; 2,500 by default. */
-  readonly graceMs?: number;
-}
-
 /**
  * Loads the text of a rules file.
  * @param file what it is called in errors
+ * @param options.readers tools that never change the state (kinds `read` and `generic`): they see it frozen, which is faster
  * @throws RULES_INVALID
  */
 export async function sandboxedRules(
   text: string,
   file: string,
-  { readers = [], limits = LIMITS, graceMs }: SandboxOptions = {},
+  { readers = [], limits = LIMITS }: { readonly readers?: readonly string[]; readonly limits?: SandboxLimits } = {},
 ): Promise<SandboxedRules> {
   const version = sha256(text);
   const program = { ...readRules(text, file), text, file, limits };
   const isTrusted = areRulesTrusted() || areRulesOfPack(version);
-  const place = new Place(() => (isTrusted ? new TrustedRealm(program) : new SandboxThread(program, graceMs)));
+  const place = new Place(() => (isTrusted ? new TrustedRealm(program) : new SandboxThread(program)));
   try {
     const outline = place.ask('outline', {}, {}) as Record<'tools' | 'preconditions' | 'checks', string[]>;
     return new RulesFile(file, version, place, outline, new Set(readers));
@@ -79,7 +80,6 @@ class RulesFile implements SandboxedRules {
     const answer = this.ask(`tool ${name}`, request, { name, args }, { state }) as ToolAnswer;
     if ('refused' in answer) return { operations: [], observation: `Error: ${answer.refused}`, isError: true };
     const operations = answer.patches.map(asOperation);
-    if (operations.length > 0) this.place.kept(state, operations);
     return { operations, observation: answer.observation, isError: false };
   }
 
@@ -119,7 +119,6 @@ class RulesFile implements SandboxedRules {
 const SPENT: readonly SandboxFailure['reason'][] = ['time', 'clock', 'memory', 'died'];
 
 const MAX_HELD = 16;
-const MAX_AWAITED = 8;
 
 /**
  * Where rules run, and which states they have parsed there. A state that is new there is sent as its changes from one it has, as states
@@ -131,14 +130,7 @@ class Place {
   /** Held states by key, least recently used first. */
   private readonly held = new Map<number, JsonObject>();
   private readonly keys = new WeakMap<JsonObject, number>();
-  /** States that calls led to, which are there though they are not known here yet: their key, and what led to them. */
-  private readonly awaited = new Map<
-    number,
-    { readonly before: JsonObject; readonly operations: readonly Operation[] }
-  >();
   private next = 1;
-  /** Under which the state is kept that the call at hand leads to. */
-  private keep = 0;
 
   constructor(private readonly start: () => RulesPlace) {}
 
@@ -152,10 +144,6 @@ class Place {
     return this.answer(request, given, states);
   }
 
-  kept(before: JsonObject, operations: readonly Operation[]): void {
-    this.awaited.set(this.keep, { before, operations });
-  }
-
   close(): void {
     this.closed = true;
     this.stop();
@@ -165,7 +153,6 @@ class Place {
     this.running?.end();
     this.running = undefined;
     this.held.clear();
-    this.awaited.clear();
   }
 
   private answer(request: string, given: object, states: Readonly<Record<string, JsonObject>>): unknown {
@@ -184,17 +171,16 @@ class Place {
 
   /** The keys under which these states are there, with what must be told so that they are. */
   private bring(states: Readonly<Record<string, JsonObject>>) {
-    const drop = [...oldest(this.held, MAX_HELD), ...oldest(this.awaited, MAX_AWAITED)];
+    const drop = [...this.held.keys()].slice(0, Math.max(0, this.held.size - MAX_HELD));
+    for (const key of drop) this.held.delete(key);
     const brought: Brought = { hold: [], derive: [], drop };
     const keys = Object.entries(states).map(([name, state]) => [name, this.keyOf(state, brought)] as const);
-    this.keep = this.next++;
-    return { ...brought, ...Object.fromEntries(keys), keep: this.keep };
+    return { ...brought, ...Object.fromEntries(keys) };
   }
 
   private keyOf(state: JsonObject, { hold, derive }: Brought): number {
     const known = this.keys.get(state);
-    const found = known !== undefined && this.held.has(known) ? known : this.keyOfAwaited(state);
-    if (found !== undefined) return this.touch(found, state);
+    if (known !== undefined && this.held.has(known)) return this.touch(known, state);
     const key = this.next++;
     // What may still change must be looked at again the next time, and is no ground to derive others from.
     const kept = Object.isFrozen(state) ? state : structuredClone(state);
@@ -210,25 +196,6 @@ class Place {
     this.keys.set(state, key);
     return key;
   }
-
-  /** The key of a state that a call led to, once it was made here too. */
-  private keyOfAwaited(state: JsonObject): number | undefined {
-    const origin = originOf(state);
-    if (origin === undefined) return undefined;
-    for (const [key, { before, operations }] of this.awaited) {
-      if (operations !== origin.operations || before !== origin.before) continue;
-      this.awaited.delete(key);
-      return key;
-    }
-    return undefined;
-  }
-}
-
-/** Takes the first keys out of a map that has more than `most`. */
-function oldest(map: Map<number, unknown>, most: number): number[] {
-  const dropped = [...map.keys()].slice(0, Math.max(0, map.size - most));
-  for (const key of dropped) map.delete(key);
-  return dropped;
 }
 
 interface Brought {

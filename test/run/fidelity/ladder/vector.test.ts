@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Json } from '../../../../src/core/canonical-json.js';
 import { Rng } from '../../../../src/core/rng.js';
-import { makeEnvironment } from '../../../../src/env/make-environment.js';
+import { makeEnvironment } from '../../../../src/env/environments.js';
 import type { RankRow } from '../../../../src/fidelity/rank.js';
 import type { Finding } from '../../../../src/fidelity/section.js';
 import type { VectorHost, VectorSetup, VectorSubjectModel } from '../../../../src/fidelity/vector/ground.js';
