@@ -35,6 +35,7 @@ interface ServeFlags extends ScenarioFlags, DeviceFlags, OutputFlags {
   readonly persist?: boolean;
   readonly runs?: string;
   readonly logLevel: string;
+  readonly quiet?: boolean;
 }
 
 export function addServeCommand(program: Command, terminal: Terminal): void {
@@ -85,6 +86,7 @@ function withServeOptions(command: Command): Command {
     .option('--runs <folder>', 'runs that the page shows to operators (default: ./runs, if it is there)')
     .optionsGroup('Output:')
     .option('--log-level <level>', 'of what goes to stderr: debug, info, warn, error or silent', 'info')
+    .option('--quiet', 'as --log-level warn')
     .option('--json', 'one JSON object on stdout when it is ready');
 }
 
@@ -154,7 +156,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
     import('../serve/http/port.js'),
     import('../serve/http/requests.js'),
   ]);
-  const level = LOG_LEVELS.find((one) => one === flags.logLevel);
+  const level = LOG_LEVELS.find((one) => one === (flags.quiet ? 'warn' : flags.logLevel));
   if (level === undefined) {
     const expected = `one of ${LOG_LEVELS.join(', ')}`;
     throw reverieError('FLAG_INVALID', { flag: '--log-level', value: flags.logLevel, expected });
@@ -166,8 +168,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
   const tokens = readTokens(flags.tokenFile, terminal.env.REVERIE_TOKEN);
   // No connection is cut while its answer is awaited.
   const httpLimits = { bodyBytes: maxBodyBytes, silentSeconds: Math.ceil(Math.max(180, 3 * stepTimeout)) };
-  const limits = { ...HTTP_LIMITS, ...httpLimits };
-  const held = await HeldPort.hold(host, port, tokens.length > 0, limits);
+  const held = await HeldPort.hold(host, port, tokens.length > 0, { ...HTTP_LIMITS, ...httpLimits });
   logger.info(`starting on ${held.url}: requests are answered 503 until all is open`);
   const folder = resolve(flags.out);
   const opening = async () => {
@@ -193,9 +194,8 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
 /** What is served and where, each address ready to be pasted. */
 async function readyText({ url, endpoints, sessions }: RunningServer, columns?: number): Promise<string> {
   const { terminalTable } = await import('../run/report.js');
-  const environments = [...sessions.environments.values()].map(({ name, source, family, description }) => {
-    return [name, source, family, description];
-  });
+  const served = [...sessions.environments.values()];
+  const environments = served.map(({ name, source, family, description }) => [name, source, family, description]);
   const addresses = [
     ...endpoints.map(({ protocol, url: at }) => [protocol, at]),
     ['every route of the native API', `${url}/openapi.json`],

@@ -19,6 +19,7 @@ export type Block =
   | CurvesBlock
   /** Folded until it is asked for, where that can be. */
   | { readonly kind: 'details'; readonly title: string; readonly blocks: readonly Block[] }
+  | { readonly kind: 'transcript'; readonly lines: readonly TranscriptLine[] }
   /** Text as it is, such as JSON. */
   | { readonly kind: 'code'; readonly text: string };
 
@@ -97,4 +98,11 @@ export interface CurvesBlock {
   readonly threshold?: { readonly value: number; readonly label: string };
   /** `share`: from 0 to 1, in per cent. */
   readonly yScale?: 'share';
+}
+
+export interface TranscriptLine {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool' | 'verdict';
+  readonly text: string;
+  /** Who answered, how surely, what it changed. */
+  readonly note?: string;
 }

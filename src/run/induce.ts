@@ -74,7 +74,7 @@ export async function induceDomain(folder: string, { logs, tolerant, acceptUnopp
     ...{ folder, conversations: episodes.length, calls: from.calls, unexplained },
     rules: rules.map((rule) => {
       const { id, support, counterExamples } = rule;
-      return { id, support, counterExamples: counterExamples.length, accepted: rule.accepted };
+      return { id, says: sentenceOf(rule), support, counterExamples: counterExamples.length, accepted: rule.accepted };
     }),
     tasks: proposed.map(({ task: { id }, problems }) => ({ id, problems })),
     written: [...missing.map(([name]) => name), RULES_FILE],
@@ -101,6 +101,32 @@ function bodyOf({
   ...body
 }: InducedRule) {
   return canonicalJson(body);
+}
+
+/** For people; what counts are the rule's own fields. */
+function sentenceOf(rule: InducedRule): string {
+  switch (rule.kind) {
+    case 'refuse':
+      return `fails where ${rule.when}`;
+    case 'set':
+      return `sets ${rule.target} to ${rule.to}`;
+    case 'add':
+      return `adds ${rule.collection}[${rule.key}]`;
+    case 'answer':
+      return `answers ${Object.keys(rule.fields).join(', ')}`;
+    case 'list':
+      return `lists ${rule.collection} where ${rule.where.join(' and ') || 'there are any'}, by ${rule.order.slice(5)}`;
+    case 'sentence':
+      return `answers "${rule.text}"`;
+    case 'id-format':
+      return `ids are like ${rule.pattern}`;
+    case 'constant':
+      return `nothing changes ${rule.fields.join(', ')}`;
+    case 'values':
+      return `${rule.field} is one of ${rule.values.map((value) => JSON.stringify(value)).join(', ')}`;
+    case 'refers':
+      return `${rule.field} names one of ${rule.to}`;
+  }
 }
 
 /** Name and rule first, then what speaks for and against it, and the decision last. */
@@ -150,10 +176,10 @@ export function inductionText(result: InduceResult): string {
   const { folder, conversations, calls, rules, unexplained, tasks, written, kept } = result;
   const refused = tasks.flatMap(({ id, problems }) => problems.map((problem) => `  ${id}: ${problem}`));
   const proposed = tasks.filter(({ problems }) => problems.length === 0).length;
-  const rows = rules.map(({ id, support, counterExamples, accepted }) => {
-    return [id, String(support), String(counterExamples), accepted ? 'yes' : 'no'];
+  const rows = rules.map(({ id, says, support, counterExamples, accepted }) => {
+    return [id, says, String(support), String(counterExamples), accepted ? 'yes' : 'no'];
   });
-  const columns = ['rule', 'seen', 'against', 'accepted'];
+  const columns = ['rule', 'says', 'seen', 'against', 'accepted'];
   return [
     `${rules.length} rules from ${calls} calls in ${conversations} conversations; ${rules.filter(({ accepted }) => accepted).length} accepted.`,
     terminalTable({ columns, rows, alignment: 'text' }, process.stdout.columns),

@@ -99,6 +99,13 @@ async function blockHtml(block: Block, names: readonly string[], id: string): Pr
       for (const [i, one] of block.blocks.entries()) inner.push(await blockHtml(one, names, `${id}-${i}`));
       return `<details><summary>${escapeHtml(block.title)}</summary>${inner.join('\n')}</details>`;
     }
+    case 'transcript': {
+      const items = block.lines.map(({ role, text, note }) => {
+        const aside = note === undefined ? '' : `<small>${escapeHtml(note)}</small>`;
+        return `<li class="${role}"><span>${role}${aside}</span><pre>${escapeHtml(text)}</pre></li>`;
+      });
+      return `<ol class="transcript">${items.join('')}</ol>`;
+    }
     case 'code':
       return `<pre class="code">${escapeHtml(block.text)}</pre>`;
   }
@@ -228,10 +235,16 @@ details { border-top: 1px solid var(--rule); padding: 0.5rem 0; }
 summary { cursor: pointer; font-size: 0.92rem; }
 pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; font-size: .92rem; }
 pre.code { padding: 0.5rem 0.7rem; background: var(--shade); border-radius: 5px; font: 0.8rem/1.45 ui-monospace, "SF Mono", Menlo, Consolas, monospace; max-height: 26rem; overflow-y: auto; }
+.transcript { list-style: none; padding: 0; margin: .7rem 0; }
+.transcript li { display: grid; grid-template-columns: 6.5rem 1fr; gap: .8rem; padding: .35rem 0; }
+.transcript span { color: var(--ink-soft); font-size: .85rem; }
+.transcript small { display: block; font-size: .78rem; overflow-wrap: anywhere; }
+.assistant pre { border-left: 3px solid var(--arm-0); padding-left: .6rem; }
+.tool pre { border-left: 3px solid var(--arm-1); padding-left: .6rem; font-family: ui-monospace, monospace; font-size: .82rem; }
 @media (max-width: 36rem) {
   main { padding: 2rem 1.1rem 3rem; }
   h1 { font-size: 1.65rem; }
-  dl.facts { grid-template-columns: 1fr; gap: .1rem; }
+  dl.facts, .transcript li { grid-template-columns: 1fr; gap: .1rem; }
   .bar { width: 4rem; }
 }
 `;

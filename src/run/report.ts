@@ -37,7 +37,7 @@ const GAP = '   ';
 const LEAST_COLUMN = 12;
 
 /**
- * Charts and what is folded are left to the page.
+ * Charts, transcripts and what is folded are left to the page.
  * @param columns width of the terminal
  */
 export function terminalText({ title, blocks }: Report, columns?: number): string {
@@ -159,6 +159,8 @@ function markdownBlock(block: Block): string {
       return paragraphs([`**${plain(block.title)}.** ${plain(block.caption ?? '')}`, markdownTable(chartTable(block))]);
     case 'details':
       return paragraphs([`**${plain(block.title)}**`, ...block.blocks.map(markdownBlock)]);
+    case 'transcript':
+      return block.lines.map(({ role, text }) => `- **${role}** ${plain(text)}`).join('\n');
     case 'code':
       // Nothing within can close the fence.
       return `\`\`\`json\n${block.text.replaceAll('```', '\\u0060\\u0060\\u0060')}\n\`\`\``;

@@ -154,7 +154,7 @@ describe('wrong arguments', () => {
       '--set',
       'train.evalEpisodes=2',
     );
-    expect(message).toContain('Scenario "--set rl.gamma=2"');
+    expect(message).toContain('"rl.gamma" is 2; expected at most 1');
   });
 
   it.each([

@@ -10,7 +10,7 @@ import type { FitNote, HeldOutFigures, HeldOutReport } from '../../worldmodel/dy
 import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { deviceText, fitWorkers, trainingDevice } from '../device.js';
 import { digest, vectorSet } from '../evaluation-set.js';
-import { formatCount, formatNumber } from '../format.js';
+import { formatCount, formatNumber, formatPercent } from '../format.js';
 import type { JobContext } from '../job.js';
 import { publish } from '../report-page.js';
 import { findInput, recordsOf, requireInput, resolvedSpec } from './inputs.js';
@@ -81,7 +81,12 @@ export async function fitJob(context: JobContext) {
   }
 }
 
-/** Whether a model is worth simulating with, why, and what to do next. */
+/** What a linear model may explain beyond the network before that is a fault: below it both explain the same. */
+const HARDLY_WORSE = 0.02;
+/** Below this share explained, an element is not known. */
+const UNKNOWN = 0.5;
+
+/** Whether a model is worth simulating with, why, what is wrong with which element (worst first), and what to do next. */
 function judgeFit(heldOut: HeldOutReport, records: number, paths: Record<'scenario' | 'model' | 'data', string>) {
   // The gate that a simulation has, without episodes of a newer policy.
   const open = { gate: 'auto', horizon: 1, disagreementLimit: null, startsPerRound: 1 } as const;
@@ -93,7 +98,24 @@ function judgeFit(heldOut: HeldOutReport, records: number, paths: Record<'scenar
       ? `reverie fit ${scenario} --data ${data} --set model.maxEpochs=${4 * heldOut.maxEpochs}`
       : `reverie collect ${scenario} --set collect.steps=${4 * records}`;
   const because = reasons['rollout.gate'].replace(/^(open|shut): /, '');
-  return { isWorthDreaming: isOpen, because, next };
+  return { isWorthDreaming: isOpen, because, faults: faultsOf(heldOut), next };
+}
+
+function faultsOf({ elements, membersAtMaxEpochs, members, maxEpochs }: HeldOutReport): string[] {
+  const faults = elements
+    .flatMap(({ element, r2: { model, linear, unchanged } }) =>
+      model === null ? [] : [{ element, model, simple: Math.max(0, linear ?? 0, unchanged ?? 0) }],
+    )
+    .toSorted((a, b) => a.model - b.model)
+    .flatMap(({ element, model, simple }) => {
+      const own = formatPercent(Math.max(0, model));
+      if (model < simple - HARDLY_WORSE)
+        return [`${element}: a simple model explains more (${formatPercent(simple)} against ${own})`];
+      if (model >= UNKNOWN) return [];
+      return [`${element}: hardly explained (${own}): noise, too few records, or something that is not observed`];
+    });
+  const cut = `${membersAtMaxEpochs} of ${members} networks were stopped at model.maxEpochs=${maxEpochs} and might learn more`;
+  return membersAtMaxEpochs > 0 ? [...faults, cut] : faults;
 }
 
 function verdictText({ isWorthDreaming, because }: ReturnType<typeof judgeFit>): string {
@@ -110,6 +132,7 @@ function fitReport(name: string, result: FitFigures): Report {
     ['fitted', `${result.epochs} epochs on ${formatCount(transitions)} transitions`],
     ...(verdict === undefined ? [] : [['verdict', verdictText(verdict)] as const]),
     ['held-out error', `${formatNumber(holdoutError)} standard deviations a step${reward}`],
+    ...(verdict?.faults ?? []).map((fault): Fact => ['warning', fault]),
     ['model', `${modelVersion.slice(0, 12)} in ${model}`],
     ['next', verdict?.next ?? `reverie synth --model ${model} --data FOLDER`],
   ];

@@ -5,9 +5,10 @@
 import { join } from 'node:path';
 import type { JsonObject } from '../../../core/canonical-json.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../../../core/files.js';
-import type { Block, Fact, Report } from '../../../core/report.js';
+import type { Block, Fact, Report, TranscriptLine } from '../../../core/report.js';
 import { mean } from '../../../core/statistics.js';
 import type { Message } from '../../../env/tools/message.js';
+import type { Prediction } from '../../../env/tools/prediction.js';
 import { elsewhere, isWorkedOutLater, realResponder } from '../../../env/tools/rules-responder.js';
 import { isSolvedAtStart, SOLVED_AT_START } from '../../../env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
@@ -18,7 +19,7 @@ import { openAiMessage } from '../../../synth/export/episodes/format.js';
 import type { DatasetReport } from '../../../synth/quality/filter.js';
 import { type Deficit, DeficitLedger } from '../../../synth/signals/deficits.js';
 import { TextPolicyAgent } from '../../../training/text-play.js';
-import { formatCount, formatCounts } from '../../format.js';
+import { formatCount, formatCounts, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { RowCoordinator } from '../../queue/coordinator.js';
 import { RowQueue } from '../../queue/redis-queue.js';
@@ -131,7 +132,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
       ...(added.length > 0 ? [['new tasks', formatCount(added.length)] as const] : []),
       ...datasets.map((path): Fact => ['dataset', path]),
     ];
-    const shown = episodesReport(config.name, facts, gates, deficits);
+    const shown = await episodesReport(config.name, facts, { gates, deficits, statistics, data });
     return {
       ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, data, datasets },
       ...{ ...statistics.counts, accepted: quality.out, imitated: quality.imitated, rejected, removed },
@@ -218,13 +219,16 @@ async function* experts(episodes: AsyncIterable<EpisodeRecord>): AsyncGenerator<
   for await (const record of episodes) if (record.return === 1 && !record.truncated) yield record;
 }
 
-/** What was run, what came of it, and why rows were left out; the episodes themselves are in `data`. */
-function episodesReport(
-  name: string,
-  rows: readonly Fact[],
-  gates: GateFindings,
-  deficits: readonly Deficit[],
-): Report {
+/** What was run, what came of it, why rows were left out, and episodes to read. */
+interface Shown {
+  readonly gates: GateFindings;
+  readonly deficits: readonly Deficit[];
+  readonly statistics: RowStatistics;
+  readonly data: string;
+}
+
+async function episodesReport(name: string, rows: readonly Fact[], shown: Shown): Promise<Report> {
+  const { gates, deficits, statistics, data } = shown;
   const shut = gates.unwritten ?? gates.unrewarded;
   const what = gates.unwritten === undefined ? '' : ' and no dataset was written';
   const warning = `No episode was given a reward${what}. ${shut}`;
@@ -234,6 +238,13 @@ function episodesReport(
       ...(shut === undefined ? [] : [{ kind: 'paragraph', tone: 'warning', text: warning } as const]),
       { kind: 'facts', rows },
       ...deficitTable(deficits),
+      ...taskTable(statistics),
+      ...(gates.tricks?.tricks ?? []).map(({ task, by, moves, truth, episode }) => {
+        const found = { role: 'verdict', text: `exact checks: ${truth}`, note: 'earned nothing' } as const;
+        const title = `Reward for nothing · ${task} · the ${by} was taken in by: ${moves.join(', then ')}`;
+        return details(title, [...transcriptOf(episode), found]);
+      }),
+      ...(await shownEpisodes(readEpisodes(data))),
     ],
   };
 }
@@ -274,6 +285,76 @@ function deficitTable(deficits: readonly Deficit[]): Block[] {
       note: 'What was done in the step that lost an episode, compared with what the task’s solution would have done there.',
     },
   ];
+}
+
+const SHOWN_TASKS = 16;
+
+/** Hardest first: where a curriculum would look. */
+function taskTable({ returnsByTask }: RowStatistics): Block[] {
+  const rates = [...returnsByTask].map(([task, returns]) => ({ task, returns, rate: mean(returns) }));
+  const hardest = rates.sort((a, b) => a.rate - b.rate || (a.task < b.task ? -1 : 1)).slice(0, SHOWN_TASKS);
+  if (hardest.length === 0) return [];
+  const rows = hardest.map(({ task, returns, rate }) => [task, formatPercent(rate), formatCount(returns.length)]);
+  const note = `At most the ${SHOWN_TASKS} hardest.`;
+  return [{ kind: 'table', title: 'Tasks', columns: ['task', 'mean reward', 'episodes'], rows, note }];
+}
+
+/** Episodes shown in full: the first of each outcome. */
+const SHOWN_OF_EACH = 2;
+
+async function shownEpisodes(episodes: AsyncIterable<EpisodeRecord>): Promise<Block[]> {
+  const shown = new Map<string, Block[]>();
+  for await (const record of episodes) {
+    const outcome = record.return === null ? 'not judged' : record.return > 0.5 ? 'succeeded' : 'failed';
+    const list = shown.get(outcome) ?? [];
+    const title = [record.task, outcome, `row ${record.row}`].join(' · ');
+    if (list.length < SHOWN_OF_EACH) shown.set(outcome, [...list, details(title, transcriptOf(record))]);
+  }
+  return [...shown.values()].flat();
+}
+
+function details(title: string, lines: readonly TranscriptLine[]): Block {
+  return { kind: 'details', title, blocks: [{ kind: 'transcript', lines }] };
+}
+
+/** What was said, which calls were made, who answered them, and what was found at the end. */
+function transcriptOf({ messages, steps, lostStep, verdict, return: reward }: EpisodeRecord): TranscriptLine[] {
+  const answers = new Map<string, Prediction>();
+  for (const { message, predictions } of steps) {
+    const turn = messages[message];
+    const calls = turn?.role === 'assistant' ? (turn.toolCalls ?? []) : [];
+    for (const [i, { id }] of calls.entries()) if (predictions[i] !== undefined) answers.set(id, predictions[i]);
+  }
+  const lost = lostStep === undefined ? undefined : steps[lostStep]?.message;
+  const lines = messages.flatMap((message, at) => {
+    if (message.role === 'system') return [];
+    const line = lineOf(message, answers);
+    return [at === lost ? { ...line, note: 'the step that lost it' } : line];
+  });
+  const marks = { true: '✓', false: '✗', null: '?' };
+  const checks = verdict.checks.map(({ name, passed, reason }) => `${marks[`${passed}`]} ${name}: ${reason}`);
+  const text = checks.join('\n') || 'nothing was checked';
+  return [...lines, { role: 'verdict', text, note: `reward ${reward ?? 'none'}` }];
+}
+
+const LONGEST = 1_500;
+
+function lineOf(message: Message, answers: ReadonlyMap<string, Prediction>): TranscriptLine {
+  const shortened = (text: string) => (text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text);
+  if (message.role === 'tool') {
+    const answer = answers.get(message.toolCallId);
+    return { role: 'tool', text: shortened(message.content), ...(answer && { note: answerNote(answer) }) };
+  }
+  if (message.role !== 'assistant') return { role: message.role, text: shortened(message.content) };
+  const calls = (message.toolCalls ?? []).map(({ name, arguments: given }) => `${name}(${JSON.stringify(given)})`);
+  const text = [message.content ?? '', ...calls].filter((part) => part !== '').join('\n');
+  return { role: 'assistant', text: shortened(text) };
+}
+
+function answerNote({ backend, confidence, operations, refused, repaired }: Prediction): string {
+  const changes = operations.length === 0 ? '' : `, ${operations.length} changes`;
+  const fate = refused === undefined ? (repaired ? ', repaired' : '') : ', refused';
+  return `${backend}, confidence ${confidence.toFixed(2)}${changes}${fate}`;
 }
 
 export type RealEpisodesResult = Awaited<ReturnType<typeof episodesOf>>;

@@ -13,7 +13,7 @@ import { contentHash, sha256 } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
 import type { EvaluationSet } from '../../../core/evaluation-set.js';
 import { recoverFolder, replaceFolderAtomic, sealedText } from '../../../core/files.js';
-import type { Fact, Report } from '../../../core/report.js';
+import type { CurvesBlock, Fact, Report } from '../../../core/report.js';
 import { Rng } from '../../../core/rng.js';
 import { rateOf } from '../../../core/statistics.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
@@ -233,7 +233,23 @@ function trainReport(name: string, result: Reported): Report {
         }),
         note: `Of unseen tasks. Real steps are those of walkthroughs, of records and of rounds, none of evaluations. One seed: intervals are those of the episodes, not of training again. ${remarkOn('The policy')}`,
       },
+      successChart(mode, evaluations),
     ],
+  };
+}
+
+function successChart(name: string, evaluations: Reported['evaluations']): CurvesBlock {
+  const points = evaluations.map(({ realSteps: x, success }) => ({ x, y: success.value ?? 0 }));
+  return {
+    ...{
+      kind: 'curves',
+      title: 'Success against real steps',
+      xTitle: 'real steps',
+      yTitle: 'success',
+      yScale: 'share',
+    },
+    caption: 'Share of unseen tasks won, an episode each in the real environment.',
+    curves: [{ name, points }],
   };
 }
 
