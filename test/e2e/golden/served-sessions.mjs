@@ -17,14 +17,13 @@ const CALLS = [
 const SAY = 'Your account is unlocked and I have closed TCK-20831. Is there anything else I can do for you?';
 const SPOKEN = [...CALLS, ['respond_to_user', { content: SAY }]];
 const WALK = ['look', 'go to bar 1', 'take mug 1 from bar 1', 'go to shelf 1', 'put mug 1 in/on shelf 1'];
-const PUSHES = [0.5, -2, 1.25, 0, 2];
 const SEED = 7;
 
 /** Keys whose values are chosen afresh for each session. */
 const CHOSEN = new Set(['sid', 'session', 'session_id', 'episode_id', 'reverie/episode', 'parent', 'env_idx', 'trace']);
 
 /** What is served here: helpdesk and cellar. */
-export function playStructured(url) {
+export function playSessions(url) {
   return transcripts([
     ['native helpdesk', () => nativeSession(url, 'helpdesk', helpdeskActions(), { task: TASK, seed: SEED })],
     ['native cellar', () => nativeSession(url, 'cellar', WALK, { split: 'train', index: 0, seed: SEED })],
@@ -72,38 +71,6 @@ export function playStructured(url) {
         ),
     ],
   ]);
-}
-
-/** What is served here: pendulum as `real`, and an ensemble's dream of it as `dream`. */
-export function playNumbers(url) {
-  const steps = PUSHES.map((push) => ['step', { action: [push] }]);
-  const each = (env) => [
-    [
-      `native ${env}`,
-      () =>
-        nativeSession(
-          url,
-          env,
-          PUSHES.map((push) => [push]),
-          { seed: SEED },
-        ),
-    ],
-    [`native rows ${env}`, () => nativeRows(url, env)],
-    [
-      `openenv ${env}`,
-      () =>
-        openEnvSession(
-          url,
-          env,
-          PUSHES.map((push) => ({ values: [push] })),
-          { seed: SEED },
-        ),
-    ],
-    [`ors ${env}`, () => orsSession(url, env, steps, { seed: SEED })],
-    [`mcp ${env}`, () => mcpSession(url, `${env}?seed=${SEED}`, steps)],
-    [`nemo ${env}`, () => nemoSession(url, env, steps.map(nemoCall), { seed: SEED })],
-  ];
-  return transcripts([...each('real'), ...each('dream')]);
 }
 
 /** Plays one after the other; answers `protocol environment: opening` and `…: steps` → what was answered. */
@@ -174,22 +141,6 @@ async function nativeGroup(url) {
   return { opening: turn, steps: [sessions.map(({ id }) => ({ session: id })), results] };
 }
 
-async function nativeRows(url, env) {
-  const { id, ...opening } = (await ask(`${url}/v1/vector`, { env, num_envs: 4 })).body;
-  const rows = `${url}/v1/vector/${id}`;
-  const frame = async (path, body, type) => {
-    const reply = await fetch(`${rows}/${path}`, { method: 'POST', headers: { 'content-type': type }, body });
-    return Buffer.from(await reply.arrayBuffer()).toString('base64');
-  };
-  const steps = [{ session: id }, await frame('reset', JSON.stringify({ seed: SEED }), 'application/json')];
-  for (const push of PUSHES) {
-    const action = Float32Array.from([1, 0.5, -0.5, -1], (share) => share * push);
-    steps.push(await frame('step', action, 'application/vnd.reverie.rows'));
-  }
-  await ask(rows, undefined, { method: 'DELETE' });
-  return { opening, steps };
-}
-
 function openEnvCalls() {
   return SPOKEN.map(([tool_name, given]) => ({ type: 'call_tool', tool_name, arguments: given }));
 }
@@ -238,7 +189,7 @@ async function orsSession(url, env, calls, task) {
 
 async function mcpSession(url, path, calls) {
   const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp/${path}`));
-  const client = new Client({ name: 'compare', version: '1' });
+  const client = new Client({ name: 'golden', version: '1' });
   await client.connect(transport);
   const { contents } = await client.readResource({ uri: 'reverie://episode' });
   const opening = [client.getInstructions(), await client.listTools()];

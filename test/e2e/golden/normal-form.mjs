@@ -17,7 +17,7 @@ const PASSING =
 const STATE = /state_?hash(es)?$/i;
 const HASH = /(?<![\w.])(?=[0-9a-f]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{8,}(?!\w)/g;
 
-export function sha256(content) {
+function sha256(content) {
   return createHash('sha256').update(content).digest('hex');
 }
 
@@ -67,14 +67,13 @@ export function normalValue(value, names, { ordered = false, ids = [] } = {}) {
  * Part of a run → its content in normal form, as bytes or text.
  * @param places strings that stand for a place on this machine
  */
-export async function partsOfRun(folder, places, keep = () => true) {
+export async function partsOfRun(folder, places) {
   const files = readdirSync(folder, { recursive: true })
     .map((file) => String(file).replaceAll('\\', '/'))
     .filter((file) => statSync(join(folder, file)).isFile() && !NO_RESULT.test(file));
   const contents = new Map();
   for (const file of files.sort()) {
     const part = partOf(file);
-    if (!keep(part)) continue;
     const known = contents.get(part) ?? { names: new Names(places), texts: [] };
     contents.set(part, known);
     known.texts.push(`${file}\n`, await normalFile(join(folder, file), file, known.names), '\n');
