@@ -96,7 +96,7 @@ export function learnerContract(name: string, c: LearnerCase): void {
     it('sends a snapshot that acts byte for byte as itself, also through a structured clone', async () => {
       const snapshot = structuredClone(learner.policySnapshot());
       expect(snapshot.version).toBe(learner.policy().version);
-      expect(snapshot.loader).toMatch(/dist\/rl\/policies\.js$/);
+      expect(snapshot.loader).toMatch(/dist\/rl\/policy-net\.js$/);
       const revived = await loadPolicy(snapshot.payload);
       expect(revived.version).toBe(snapshot.version);
       for (const rows of [1, 40]) {
