@@ -14,9 +14,6 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   'src/env/check-environment.ts': ["space.type === 'tools'", "space.type === 'text'"],
   'src/env/space-values.ts': ["case 'text'", "case 'tools'"],
   'src/serve/protocols/native.ts': ["space.type === 'text'"],
-  // How far a backend's word is taken.
-  'src/worldmodel/tools/checks.ts': ["trust === 'text'"],
-  'src/worldmodel/tools/router.ts': ["backend.trust === 'text'", "last.trust === 'text'"],
   // How a table is aligned, and a route of the Open Reward Standard.
   'src/run/report.ts': ["alignment === 'text'"],
   'src/serve/protocols/ors.ts': ["route === 'tools'"],
