@@ -77,9 +77,9 @@ const LONGEST_OBSERVATION = 1_000_000;
 export const SANDBOX_PROGRAM = `
 (function (immer) {
   'use strict';
-  const { applyPatches, produceWithPatches, enablePatches } = immer;
+  const { produceWithPatches, enablePatches } = immer;
   const { parse, stringify } = JSON;
-  const { freeze, isFrozen, getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Object;
+  const { freeze, isFrozen, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, values: valuesOf } = Object;
   const { ownKeys } = Reflect;
   enablePatches();
 
@@ -88,6 +88,24 @@ export const SANDBOX_PROGRAM = `
   const states = new Map();
   /** Evaluated anew for each call, so that none of its variables outlives one. */
   let rulesFile;
+
+  /** Parts of states, which never change, and their texts once rules have asked for them, as they compare parts by these. */
+  const texts = new WeakMap();
+  const remembering = {
+    stringify(value, ...how) {
+      if (how.length > 0 || !texts.has(value)) return stringify(value, ...how);
+      const text = texts.get(value) ?? stringify(value);
+      texts.set(value, text);
+      return text;
+    },
+  };
+
+  function keep(key, state) {
+    states.set(key, freezeDeep(state));
+    for (const part of valuesOf(state)) {
+      if (typeof part === 'object' && part !== null && !texts.has(part)) texts.set(part, undefined);
+    }
+  }
 
   function freezeDeep(value) {
     if (typeof value !== 'object' || value === null || isFrozen(value)) return value;
@@ -142,8 +160,9 @@ export const SANDBOX_PROGRAM = `
     }));
   }
 
+  /** The state after it is kept under the key \`keep\`, made as anyone makes it who is told the changes. */
   function write(call) {
-    const { state, args } = call;
+    const { state, args, keep: key } = call;
     return outcome(call, (tool) => {
       let observation;
       const [, patches] = produceWithPatches(states.get(state), (draft) => {
@@ -152,8 +171,36 @@ export const SANDBOX_PROGRAM = `
       for (const { op, path, value } of patches) {
         if (op !== 'remove') requireJson(value, 'what it wrote at /' + path.join('/'), true, 0);
       }
+      if (patches.length > 0) keep(key, changed(states.get(state), patches));
       return { observation, patches };
     });
+  }
+
+  /** Shares with the state what no change touches; keys stand in the order in which the changes make them. */
+  function changed(state, changes) {
+    const copies = new Set();
+    const copyOf = (value) => {
+      if (copies.has(value)) return value;
+      const copy = Array.isArray(value) ? value.slice() : { ...value };
+      copies.add(copy);
+      return copy;
+    };
+    let root = copyOf(state);
+    for (const { op, path, value } of changes) {
+      if (path.length === 0) {
+        root = value;
+        continue;
+      }
+      if (path.includes('__proto__')) throw new Unfit('"__proto__" is no key of a state');
+      let at = root;
+      for (const key of path.slice(0, -1)) at = at[key] = copyOf(at[key]);
+      const key = path[path.length - 1];
+      if (Array.isArray(at) && op === 'add') at.splice(key, 0, value);
+      else if (Array.isArray(at) && op === 'remove') at.splice(key, 1);
+      else if (op === 'remove') delete at[key];
+      else at[key] = value;
+    }
+    return root;
   }
 
   /** A refusal in the tool's own words comes before that of its precondition, and both before what is wrong with it. */
@@ -238,11 +285,8 @@ export const SANDBOX_PROGRAM = `
   function ask(text) {
     const asked = parse(text);
     for (const key of asked.drop) states.delete(key);
-    if (asked.hold) for (const { key, state } of asked.hold) states.set(key, freezeDeep(state));
-    if (asked.derive) {
-      for (const { key, from, changes } of asked.derive)
-        states.set(key, freezeDeep(applyPatches(states.get(from), changes)));
-    }
+    if (asked.hold) for (const { key, state } of asked.hold) keep(key, state);
+    if (asked.derive) for (const { key, from, changes } of asked.derive) keep(key, changed(states.get(from), changes));
     try {
       return stringify({ answer: requests[asked.request](asked) ?? null });
     } catch (error) {
@@ -303,6 +347,7 @@ export const SANDBOX_PROGRAM = `
     }
   }
   removeGlobals();
+  JSON.stringify = remembering.stringify;
   globalThis.ToolError = ToolError;
   for (const { prototype } of [Object, Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError])
     allowOverriding(prototype);
@@ -387,13 +432,15 @@ type Ask = ((request: string) => string) & { load(rules: unknown): void };
 export class TrustedRealm implements RulesPlace {
   private readonly answer: Ask;
 
-  /** @throws SandboxFailure */
-  constructor({ rules, file }: RulesProgram) {
+  /** @param isPure the file keeps nothing between calls: it is evaluated once. @throws SandboxFailure */
+  constructor({ rules, file }: RulesProgram, isPure = false) {
     const realm = createContext({});
     this.answer = failing(() => {
       const answer = runInContext(SANDBOX_PROGRAM, realm)(runInContext(immerSource(), realm)) as Ask;
       // Their `globalThis` is a frozen stand-in, as that of a realm cannot be frozen.
-      answer.load(runInContext(`((globalThis) => ${rules})(Object.freeze({}))`, realm, { filename: file }));
+      const evaluated = runInContext(`((globalThis) => ${rules})(Object.freeze({}))`, realm, { filename: file });
+      const kept = isPure ? evaluated() : undefined;
+      answer.load(isPure ? () => kept : evaluated);
       return answer;
     });
   }

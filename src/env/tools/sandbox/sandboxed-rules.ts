@@ -4,9 +4,10 @@ import type { Patch } from 'immer';
 import { type JsonObject, sha256 } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
 import { areRulesOfPack } from '../../../core/packs.js';
-import { asOperation } from '../../state/operations.js';
+import { asOperation, originOf } from '../../state/operations.js';
 import type { CheckResult, EpisodeEnd, ToolOutcome, ToolRules } from '../domain.js';
 import type { ToolCall } from '../message.js';
+import type { Operation } from '../prediction.js';
 import { stateChanges } from '../verify-episode.js';
 import {
   areRulesTrusted,
@@ -40,8 +41,10 @@ export async function sandboxedRules(
 ): Promise<SandboxedRules> {
   const version = sha256(text);
   const program = { ...readRules(text, file), text, file, limits };
-  const isTrusted = areRulesTrusted() || areRulesOfPack(version);
-  const place = new Place(() => (isTrusted ? new TrustedRealm(program) : new SandboxThread(program)));
+  // Rules of packs are known: no variable of theirs outlives a call.
+  const isPack = areRulesOfPack(version);
+  const isTrusted = isPack || areRulesTrusted();
+  const place = new Place(() => (isTrusted ? new TrustedRealm(program, isPack) : new SandboxThread(program)));
   try {
     const outline = place.ask('outline', {}, {}) as Record<'tools' | 'preconditions' | 'checks', string[]>;
     return new RulesFile(file, version, place, outline, new Set(readers));
@@ -80,6 +83,7 @@ class RulesFile implements SandboxedRules {
     const answer = this.ask(`tool ${name}`, request, { name, args }, { state }) as ToolAnswer;
     if ('refused' in answer) return { operations: [], observation: `Error: ${answer.refused}`, isError: true };
     const operations = answer.patches.map(asOperation);
+    if (operations.length > 0) this.place.kept(state, operations);
     return { operations, observation: answer.observation, isError: false };
   }
 
@@ -119,6 +123,7 @@ class RulesFile implements SandboxedRules {
 const SPENT: readonly SandboxFailure['reason'][] = ['time', 'clock', 'memory', 'died'];
 
 const MAX_HELD = 16;
+const MAX_AWAITED = 8;
 
 /**
  * Where rules run, and which states they have parsed there. A state that is new there is sent as its changes from one it has, as states
@@ -130,7 +135,14 @@ class Place {
   /** Held states by key, least recently used first. */
   private readonly held = new Map<number, JsonObject>();
   private readonly keys = new WeakMap<JsonObject, number>();
+  /** States that calls led to, which are there though they are not known here yet: their key, and what led to them. */
+  private readonly awaited = new Map<
+    number,
+    { readonly before: JsonObject; readonly operations: readonly Operation[] }
+  >();
   private next = 1;
+  /** Under which the state is kept that the call at hand leads to. */
+  private keep = 0;
 
   constructor(private readonly start: () => RulesPlace) {}
 
@@ -144,6 +156,10 @@ class Place {
     return this.answer(request, given, states);
   }
 
+  kept(before: JsonObject, operations: readonly Operation[]): void {
+    this.awaited.set(this.keep, { before, operations });
+  }
+
   close(): void {
     this.closed = true;
     this.stop();
@@ -153,6 +169,7 @@ class Place {
     this.running?.end();
     this.running = undefined;
     this.held.clear();
+    this.awaited.clear();
   }
 
   private answer(request: string, given: object, states: Readonly<Record<string, JsonObject>>): unknown {
@@ -171,16 +188,17 @@ class Place {
 
   /** The keys under which these states are there, with what must be told so that they are. */
   private bring(states: Readonly<Record<string, JsonObject>>) {
-    const drop = [...this.held.keys()].slice(0, Math.max(0, this.held.size - MAX_HELD));
-    for (const key of drop) this.held.delete(key);
+    const drop = [...oldest(this.held, MAX_HELD), ...oldest(this.awaited, MAX_AWAITED)];
     const brought: Brought = { hold: [], derive: [], drop };
     const keys = Object.entries(states).map(([name, state]) => [name, this.keyOf(state, brought)] as const);
-    return { ...brought, ...Object.fromEntries(keys) };
+    this.keep = this.next++;
+    return { ...brought, ...Object.fromEntries(keys), keep: this.keep };
   }
 
   private keyOf(state: JsonObject, { hold, derive }: Brought): number {
     const known = this.keys.get(state);
-    if (known !== undefined && this.held.has(known)) return this.touch(known, state);
+    const found = known !== undefined && this.held.has(known) ? known : this.keyOfAwaited(state);
+    if (found !== undefined) return this.touch(found, state);
     const key = this.next++;
     // What may still change must be looked at again the next time, and is no ground to derive others from.
     const kept = Object.isFrozen(state) ? state : structuredClone(state);
@@ -196,6 +214,25 @@ class Place {
     this.keys.set(state, key);
     return key;
   }
+
+  /** The key of a state that a call led to, once it was made here too. */
+  private keyOfAwaited(state: JsonObject): number | undefined {
+    const origin = originOf(state);
+    if (origin === undefined) return undefined;
+    for (const [key, { before, operations }] of this.awaited) {
+      if (operations !== origin.operations || before !== origin.before) continue;
+      this.awaited.delete(key);
+      return key;
+    }
+    return undefined;
+  }
+}
+
+/** Takes the first keys out of a map that has more than `most`. */
+function oldest(map: Map<number, unknown>, most: number): number[] {
+  const dropped = [...map.keys()].slice(0, Math.max(0, map.size - most));
+  for (const key of dropped) map.delete(key);
+  return dropped;
 }
 
 interface Brought {
