@@ -59,7 +59,7 @@ export interface Environment<Obs = unknown, Act = unknown> {
   /** Throws ACTION_OUT_OF_SPACE or ENV_NOT_RESET; state is unchanged when it throws. */
   step(action: Act): Awaitable<StepResult<Obs>>;
   snapshot(): Awaitable<EnvSnapshot>;
-  /** Goes on from a snapshot, in this or (fork) another instance; answers the observation there. */
+  /** Continues from a snapshot, in this or (fork) another instance; answers the observation there. */
   restore(snapshot: EnvSnapshot, options?: RestoreOptions): Awaitable<Obs>;
   /**
    * Marks this moment, before an episode too; what is answered brings it back, once. For environments that can do so

@@ -10,7 +10,7 @@ export type ErrorCode = keyof typeof ERROR_CATALOGUE;
 export class ReverieError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
-  /** Whoever lets it pass may add what only they know. */
+  /** Code that lets it pass may add what only it knows. */
   hint: string;
   /** What filled the placeholders; lets the error cross a thread whole (`packError`). */
   readonly values: Record<string, unknown>;

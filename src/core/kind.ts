@@ -1,4 +1,4 @@
-// What a kind of world is: one object that says all that differs between worlds of numbers, of tool calls, of text. Whoever
+// What a kind of world is: one object that says all that differs between worlds of numbers, of tool calls, of text. Code that
 // handles scenarios, jobs and servers looks the kind up and asks it; its name is compared nowhere.
 
 import type { ZodType } from 'zod';

@@ -1,4 +1,4 @@
-// Modules of users that add kinds, environments, domains, dynamics, backends, learners and exports. Whoever names one runs it, with
+// Modules of users that add kinds, environments, domains, dynamics, backends, learners and exports. A scenario that names one runs it, with
 // all that this process may do: scenarios name them, which are files of the user's own, and nothing that comes over a network.
 // The packs that come with the package are modules of the same form.
 

@@ -137,7 +137,7 @@ async function checkStream(subject: Subject): Promise<string[]> {
   return ['the second reset after the same seed starts elsewhere'];
 }
 
-/** Goes on from a snapshot taken in mid-episode and carried as JSON, and compares with not having been interrupted. */
+/** Continues from a snapshot taken in mid-episode and stored as JSON, and compares with an episode that was not interrupted. */
 async function checkSnapshot(subject: Subject, into: Environment): Promise<string[]> {
   const { env, seed, actions } = subject;
   const length = (await trajectory(subject, seed)).length - 1;

@@ -57,7 +57,7 @@ export const pluginsKey = z
   .array(z.string().min(1))
   .optional()
   .describe(
-    'Modules of yours that add kinds, environments, domains, dynamics, backends, learners, exports or protocols: paths relative to the scenario, as `./mine.mjs`, or names of packages. They are run when the scenario is loaded (docs/extending.md).',
+    'Modules of yours that add kinds, environments, domains, dynamics, backends, learners or exports: paths relative to the scenario, as `./mine.mjs`, or names of packages. They are run when the scenario is loaded (docs/extending.md).',
   );
 
 /** The same keys, none of them needed and none with a default. */

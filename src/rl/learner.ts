@@ -36,7 +36,7 @@ export interface Learner {
   /** A self-contained .onnx (opset 17): see `policyModel` for its inputs and outputs. Absent where its policy is no network. */
   policyModel?(): Uint8Array;
   state(): LearnerState;
-  /** Goes on from `state`; throws CHECKPOINT_CORRUPT if it does not fit this learner, which is then unchanged. */
+  /** Resumes from `state`; throws CHECKPOINT_CORRUPT if it does not fit this learner, which is then unchanged. */
   restore(state: LearnerState): void;
   close(): Promise<void>;
 }

@@ -175,7 +175,7 @@ describe('things that are no models are refused', () => {
     ['an empty file', () => new Uint8Array(0)],
     ['a truncated model', () => dense().toModel().subarray(0, -40)],
     ['random bytes', () => Uint8Array.from({ length: 500 }, (_, i) => (i * 7919) % 251)],
-    ['an operator nobody knows', () => modelOf({ node: [{ opType: 'Frobnicate', output: ['y'] }] })],
+    ['an unknown operator', () => modelOf({ node: [{ opType: 'Frobnicate', output: ['y'] }] })],
     [
       'doubles',
       () => modelOf({ node: [identity('x')], input: [{ name: 'x', type: { tensorType: { elemType: 11 } } }] }),

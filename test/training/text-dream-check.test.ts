@@ -47,7 +47,7 @@ describe('a dream beside the real game', () => {
     expect([check.realWins, check.confirmedWins]).toEqual([check.dreamWins, check.dreamWins]);
   });
 
-  it('comes apart where nobody answers, at what was said then', async () => {
+  it('comes apart where no backend answers, at what was said then', async () => {
     const check = await checkedAgainst((exact, query) =>
       /^open/.test(saidBy(query))
         ? { ...exact, operations: [], observation: 'Error: nobody', isError: true, refused: ['nobody'] }
@@ -89,7 +89,7 @@ describe('the gate of a dream', () => {
     return { progress: training.progress, updates: told.filter(({ kind }) => kind === 'update') };
   }
 
-  it('lets nobody learn to be told of wins that are none, says so, and leaves real rounds as they are', async () => {
+  it('does not learn from wins that are none, says so, and leaves real rounds as they are', async () => {
     const { progress, updates } = await dreamtOfCrates();
     expect(progress.checks[0].dreamWins).toBeGreaterThan(8);
     expect(progress.checks[0].confirmedWins).toBeLessThan(4);

@@ -145,7 +145,7 @@ async function answered(socket: OpenEnvSocket, http: ServerHttp, frame: object, 
   const answer = await http
     .within(what, signal, (both) => socket.ask(frame, both))
     .catch((error) => {
-      // It may answer yet, and nobody would know to what.
+      // It may still answer, and it could not be told to what.
       socket.drop();
       throw error;
     });

@@ -190,7 +190,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   }
 
   /**
-   * Goes on from a snapshot; a fork may have another seed or row from here on.
+   * Continues from a snapshot; a fork may have another seed or row from here on.
    * @throws SNAPSHOT_MISMATCH if it is of another environment or domain (version), or damaged
    */
   restore(snapshot: EnvSnapshot, fork: ForkOptions = {}): ToolsObservation {
@@ -225,7 +225,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     this.closed = true;
   }
 
-  /** Nobody goes on with the episode that is under way here. */
+  /** The episode that is under way here is given up. */
   private leave(): void {
     if (this.episode?.running) this.options.responder.ended?.(this.episode.situation);
   }

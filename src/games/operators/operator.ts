@@ -122,7 +122,6 @@ export const operatorsFileSchema = z.strictObject({
 
 export type OperatorsFile = z.output<typeof operatorsFileSchema>;
 export type Operator = z.output<typeof operatorSchema>;
-export type Precondition = z.output<typeof preconditionSchema>;
 export type OperatorEffect = z.output<typeof effectSchema>;
 export type Wording = z.output<typeof wordingSchema>;
 export type Variable = z.output<typeof variableSchema>;

@@ -241,7 +241,7 @@ export class TextLearner {
     return { meta: { network: name, settings, gradientSteps: steps }, arrays: Object.fromEntries(arrays) };
   }
 
-  /** Goes on from `state`. @throws CHECKPOINT_CORRUPT if it does not fit, and the learner is as it was before */
+  /** Resumes from `state`. @throws CHECKPOINT_CORRUPT if it does not fit, and the learner is as it was before */
   restore({ meta, arrays }: TextLearnerState): void {
     const misfit = (problem: string) => reverieError('CHECKPOINT_CORRUPT', { path: 'policy of text', problem });
     const { name } = this.trained.network;

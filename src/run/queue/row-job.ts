@@ -1,4 +1,4 @@
-// A job as threads and other processes are told of it, and as they run its rows: with parts of their own, the same everywhere. Rows that only
+// A job as it is described to threads and other processes, and as they run its rows: with parts of their own, the same everywhere. Rows that only
 // compute (exact rules, scripted users, agents without a language model) run in threads; what waits for models stays on the event loop.
 
 import { hostname } from 'node:os';

@@ -88,7 +88,7 @@ export async function pictureOf(
   return { png: Uint8Array.from(png), width, height, boxes };
 }
 
-/** Whoever has none will not get one by being waited for, as the page's time stands still. */
+/** An element that has none gets none by being waited for, as the page's time stands still. */
 async function placeOf(element: ElementHandle) {
   const box = await element.boundingBox();
   if (box === null || box.width === 0 || box.height === 0) throw new Error('the element has no place on the screen');

@@ -1,4 +1,4 @@
-// The thread that has a browser: opens pages in it, acts on them, and tells what is to be seen. Whoever asks sleeps until the answer
+// The thread that has a browser: opens pages in it, acts on them, and tells what is to be seen. The caller sleeps until the answer
 // is there. A page that never ends its work, or takes all memory, costs this thread and nothing else.
 
 import { workerData } from 'node:worker_threads';

@@ -263,7 +263,7 @@ export class SnapshotStore {
   constructor(
     /** Snapshots kept of each owner; the least recently used make way. */
     private readonly max: number,
-    /** Told of those that made way. */
+    /** Called with those that made way. */
     private readonly onForgotten: (owner: Owner, id: string) => void,
   ) {}
 

@@ -141,7 +141,7 @@ export class Sessions implements SessionHost {
   }
 
   /**
-   * Goes on from a snapshot of the same environment; same episode, counts as they were.
+   * Continues from a snapshot of the same environment; same episode, counts as they were.
    * @param options  `seed`: what follows is drawn from it instead of the snapshot's own stream
    * @throws SNAPSHOT_UNKNOWN, SNAPSHOT_MISMATCH, CAPACITY_REACHED, STEP_DEADLINE, REQUEST_CONFLICT
    */

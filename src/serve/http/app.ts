@@ -55,7 +55,7 @@ interface AppOptions {
   readonly phase?: () => Phase;
   /** Whose requests it answers, once it is ready; it listens by itself unless given. */
   readonly port?: HeldPort;
-  /** Told of every route as it is added. */
+  /** Called with every route as it is added. */
   readonly onRoute?: (route: RouteOptions) => void;
 }
 

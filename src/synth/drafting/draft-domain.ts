@@ -27,7 +27,7 @@ interface DraftRequest extends DraftWishes {
   /** Times that a draft is put right before it is refused. */
   readonly repairs: number;
   readonly signal?: AbortSignal;
-  /** Told of each reply as it comes, and of what each trial found. */
+  /** Called with each reply as it comes, and of what each trial found. */
   readonly onStep?: (step: DraftStep) => void;
   readonly onTrial?: (trial: DraftTrial) => void;
 }

@@ -88,7 +88,7 @@ export async function playCalls(
     hasEnded = prediction.terminated || (!isError && isLast(domain, name));
     if (hasEnded) break;
   }
-  // Nobody is there any more once a call has ended the episode.
+  // Once a call has ended the episode, nothing more can be said.
   if (say !== undefined && !hasEnded) messages.push({ role: 'assistant', content: say });
   return { end: { initialState, finalState: state, messages }, answers };
 }

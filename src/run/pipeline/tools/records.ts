@@ -361,7 +361,7 @@ export class RecordedValues extends GatheredRecords implements TextValues {
  * @param skip  called for each step of which the action was not among the choices
  */
 function recordReader(domain: ToolsDomain, rewards: 'paid' | 'verdict', skip: () => void) {
-  // Nobody decides: the agent tells what it would choose among.
+  // Nothing is decided: the agent tells what it would choose among.
   const agent = new TextPolicyAgent({ version: 'recorded', decide: async () => [] }, textViewOf(domain));
   /** What a policy would have been paid: what the verdict adds is paid at the end. */
   const rewardsOf = ({ steps, return: total }: EpisodeRecord): number[] => {
