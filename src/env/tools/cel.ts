@@ -103,7 +103,8 @@ function asProblem(error: unknown): ExpressionProblem {
 function walk(node: Node, visit: (node: Node) => void): void {
   const seen = new Set<unknown>();
   const open: unknown[] = [node];
-  for (let part = open.pop(); part !== undefined; part = open.pop()) {
+  while (open.length > 0) {
+    const part = open.pop();
     if (typeof part !== 'object' || part === null || seen.has(part)) continue;
     seen.add(part);
     const { op, args, meta } = part as Partial<Node>;

@@ -21,7 +21,10 @@ import {
 import type { CallSpec, CheckResult, ToolOutcome, ToolRules, ToolSpec } from './domain.js';
 import { type Operation, refusalOf } from './prediction.js';
 
-const expression = z.string().min(1).max(2_000);
+const expression = z
+  .string('an expression is text')
+  .min(1, 'there is no expression; one that begins with "!" or "{" must stand in quotes')
+  .max(2_000);
 const text = z.string().min(1);
 const name = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'names are letters, digits and "_"');
 /** An expression, or a record or list of such; numbers, true, false and null are themselves. */
