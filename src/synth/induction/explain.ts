@@ -211,9 +211,15 @@ export function explain(
   wanted: string,
 ): Explanation | undefined {
   if (examples.length === 0) return undefined;
-  const endsIn = (text: string) => text === wanted || text.endsWith(`.${wanted}`);
-  const named = [...candidates].sort((a, b) => Number(endsIn(b)) - Number(endsIn(a)));
-  const simple = isAmbiguous(examples) ? named.filter(endsIn) : named;
+  // `flightStatus` may be the status of a flight.
+  const words = wanted.split(/_|(?=[A-Z])/).map((word) => word.toLowerCase());
+  const fits = (text: string) => {
+    const field = text.split('.').at(-1);
+    if (field === wanted) return 2;
+    return words.length > 1 && field === words.at(-1) && text.includes(words[0]) ? 1 : 0;
+  };
+  const named = [...candidates].sort((a, b) => fits(b) - fits(a));
+  const simple = isAmbiguous(examples) ? named.filter((text) => fits(text) > 0) : named;
   const constants = examples.map(({ value }) => JSON.stringify(value)).filter((text) => !/^[[{]/.test(text));
   const tried = distinct([...simple, ...combined(examples, named), ...constants, ...named]).map((text) => {
     const agree = examples.filter(({ scope, value }) => same(evaluate(text, scope), value));
