@@ -65,7 +65,7 @@ describe('a desk without code', () => {
     writeFileSync(file, rules);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/rules\.yaml", line 27: .*"bike\.fre": there is no field "fre" \(did you mean "free"\?\)/),
+      expect.stringMatching(/rules\.yaml", line 22: .*"bike\.fre": there is no field "fre" \(did you mean "free"\?\)/),
     ]);
   });
 });
