@@ -6,6 +6,7 @@ import type { Cost } from '../../core/cost.js';
 import type { Awaitable, Environment, ToolsSpace } from '../../core/environment.js';
 import type { CallSpec, Picture, ToolSpec, ToolsDomain, ToolsTask, Verdict } from './domain.js';
 import type { AssistantMessage, Message, ToolCall } from './message.js';
+import type { Outcome } from './outcome.js';
 import type { Prediction } from './prediction.js';
 
 /** What the agent does in one turn: says something to the user, or calls tools, or (where allowed) both. */
@@ -33,8 +34,10 @@ export interface ToolsStepInfo {
   /** Canonical hash (hex, SHA-256) of the state after the step. */
   readonly stateHash: string;
   readonly userCost: Cost;
-  /** At the end of the episode. */
+  /** At the end of the episode, as far as the outcome lets it stand. */
   readonly verdict?: Verdict;
+  /** At the end of the episode: by whose doing. */
+  readonly outcome?: Outcome;
 }
 
 /** All that may be looked at to answer one call. */

@@ -312,7 +312,7 @@ export class SimulatedEpisodes {
     const { domain, decide } = this.options;
     const verdict = verifyEpisode(domain, task, end);
     if (decide === undefined || verdict.reward !== null) return verdict;
-    return (await decide({ domain, task, end, verdict, predictions: [] }, signal)).verdict;
+    return (await decide({ domain, task, end }, signal)).verdict;
   }
 }
 
