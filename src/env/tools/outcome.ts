@@ -44,7 +44,7 @@ export interface EpisodeFacts {
 
 /** What answers to the agent's calls add to the facts of an episode. */
 export function withAnswers(facts: EpisodeFacts, predictions: readonly Prediction[]): EpisodeFacts {
-  const refused = facts.refused ?? predictions.find((one) => one.refused !== undefined)?.refused!.at(-1);
+  const refused = facts.refused ?? predictions.flatMap((one) => one.refused?.at(-1) ?? []).at(0);
   const doubt = predictions.find(({ truncated }) => truncated);
   const doubted = doubt && `${doubt.backend} answered with a confidence of ${doubt.confidence}`;
   return { ...facts, ...(refused !== undefined && { refused }), ...(doubted !== undefined && { doubted }) };

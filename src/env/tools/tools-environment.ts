@@ -16,8 +16,8 @@ import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state.js';
 import { type CallChecks, callChecks, messageOf } from './check-action.js';
-import type { EpisodeEnd, Picture, ToolsDomain, ToolsTask } from './domain.js';
-import type { Message, ToolCall } from './message.js';
+import type { CallSpec, EpisodeEnd, Picture, ToolsDomain, ToolsTask } from './domain.js';
+import { type Message, seenByAgent, type ToolCall, type UserCall } from './message.js';
 import { type EpisodeFacts, type Settled, settle, withAnswers } from './outcome.js';
 import type { Prediction } from './prediction.js';
 import {
@@ -39,6 +39,7 @@ import type {
   UserSimulator,
   UserTurn,
 } from './tools-family.js';
+import { GIVES_UP } from './user-manner.js';
 import { verifyEpisode } from './verify-episode.js';
 
 export interface ToolsEnvironmentOptions {
@@ -51,6 +52,8 @@ export interface ToolsEnvironmentOptions {
   readonly maxSteps?: number;
   /** What the user may say, the opening included, before it is truncated; no limit by default. */
   readonly maxTurns?: number;
+  /** What the user says, the opening included, before it loses patience, says so and leaves; it never does by default. */
+  readonly patience?: number;
 }
 
 export interface ToolsResetOptions extends ResetOptions {
@@ -67,8 +70,12 @@ export interface ForkOptions extends RestoreOptions {
 interface Turn {
   readonly episode: Episode;
   readonly predictions: readonly Prediction[];
+  readonly userPredictions?: readonly Prediction[];
   readonly userCost: Cost;
 }
+
+/** Calls of the user's own between two of its messages. */
+const MAX_USER_CALLS = 10;
 
 export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   readonly id: string;
@@ -176,7 +183,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     if (!this.episode?.running || this.closed) throw reverieError('ENV_NOT_RESET', { id: this.id });
     const episode = this.episode;
     return this.alone(async () => {
-      const { episode: played, predictions, userCost } = await this.play(episode, action, signal);
+      const { episode: played, predictions, userPredictions, userCost } = await this.play(episode, action, signal);
       const terminated = played.situation.ended;
       const ranOut = terminated ? undefined : this.ranOut(played);
       const { doubted, userFault } = played.facts;
@@ -189,6 +196,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
         predictions,
         stateHash: stateHash(after.situation.state),
         userCost,
+        ...(userPredictions && { userPredictions }),
         ...settled,
       };
       const paid = this.paidFor(predictions);
@@ -294,24 +302,64 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     return this.options.responder.trusts?.(backend) === true;
   }
 
+  /** The user's answer, and what it does by its own tools before it speaks: as checked as what the agent does, and unseen by it. */
   private async hear(episode: Episode, signal?: AbortSignal): Promise<Turn> {
-    const { situation, ...clock } = episode;
+    const { patience = Number.POSITIVE_INFINITY } = this.options;
+    if (episode.turns >= patience) return leaving(episode);
+    let { situation, facts } = episode;
     const { task, messages, seed } = situation;
-    const query = { domain: this.domain, task, messages, seed };
-    const turn = await this.replyOf(query, signal);
-    if ('userFault' in turn) {
-      const { cost: userCost, userFault } = turn;
-      return { episode: { ...episode, facts: { ...episode.facts, userFault } }, predictions: [], userCost };
-    }
-    const { content, done, cost } = turn;
-    const isSilent = done && content.trim() === '';
-    const heard: readonly Message[] = isSilent ? messages : [...messages, { role: 'user', content }];
-    const after = { ...situation, messages: heard, ended: done };
-    return {
-      episode: { ...clock, situation: after, turns: clock.turns + 1 },
-      predictions: [],
-      userCost: addCosts(NO_COST, cost),
+    const [calls, predictions]: [UserCall[], Prediction[]] = [[], []];
+    let [userCost, said] = [NO_COST, ''];
+    const turnOf = (change: Partial<Episode>): Turn => {
+      const own = predictions.length > 0 && { userPredictions: predictions };
+      return { episode: { ...episode, situation, facts, ...change }, predictions: [], ...own, userCost };
     };
+    for (;;) {
+      const since = calls.length > 0 && { calls: [...calls], ...(said !== '' && { said }) };
+      const turn = await this.replyOf({ domain: this.domain, task, messages, seed, ...since }, signal);
+      userCost = addCosts(userCost, turn.cost);
+      if ('userFault' in turn) return turnOf({ facts: { ...facts, userFault: turn.userFault } });
+      const { content, done, calls: wanted = [] } = turn;
+      if (wanted.length === 0) {
+        const own = calls.length > 0 && { calls };
+        const isSilent = done && content.trim() === '' && calls.length === 0;
+        const spoken: Message = { role: 'user', content, ...own };
+        const heard = { ...situation, messages: isSilent ? messages : [...messages, spoken], ended: done };
+        return turnOf({ situation: heard, turns: episode.turns + 1 });
+      }
+      if (calls.length + wanted.length > MAX_USER_CALLS) {
+        const userFault = `answers nothing: it made ${MAX_USER_CALLS} calls and said not a word.`;
+        return turnOf({ facts: { ...facts, userFault } });
+      }
+      said = content;
+      for (const call of wanted) {
+        const prediction = await this.answerUser(situation, call, signal);
+        const { observation: answer, isError, operations } = prediction;
+        predictions.push(prediction);
+        calls.push({ ...call, answer, ...(isError && { isError }) });
+        const changed = {
+          ...situation,
+          state: applyOperations(situation.state, operations),
+          calls: situation.calls + 1,
+        };
+        situation =
+          operations.length === 0 ? changed : { ...changed, operations: [...situation.operations, ...operations] };
+      }
+      facts = withAnswers(facts, predictions);
+    }
+  }
+
+  private answerUser(situation: Situation, { name, arguments: given }: CallSpec, signal?: AbortSignal) {
+    const { task, state, messages, calls: step, seed, row } = situation;
+    const { userTools = [] } = this.domain;
+    const checks = callChecks(userTools);
+    const call: ToolCall = { id: `user-call-${step}`, name, arguments: given };
+    const { tools } = task.user;
+    const isOthers = tools !== undefined && !tools.includes(name);
+    const problems = isOthers ? [`unknown tool "${name}"`] : checks.problems(call);
+    if (problems.length > 0) return checks.refuse(problems);
+    const query = { domain: this.domain, task, state, messages, call, step, seed };
+    return this.options.responder.answer(row === undefined ? query : { ...query, row }, signal);
   }
 
   /** A user that cannot be had to say anything usable is a fault of the user's, not of the step. */
@@ -379,7 +427,20 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 }
 
 function observationOf({ situation, observedFrom }: Episode): ToolsObservation {
-  return { messages: situation.messages.slice(observedFrom) };
+  return { messages: seenByAgent(situation.messages.slice(observedFrom)) };
+}
+
+/** A user that has lost its patience. */
+function leaving(episode: Episode): Turn {
+  const { situation, turns, facts } = episode;
+  const messages: readonly Message[] = [...situation.messages, { role: 'user', content: GIVES_UP }];
+  const left = { ...situation, messages, ended: true };
+  const ranOut = `the user gave up after ${turns} turns`;
+  return {
+    episode: { ...episode, situation: left, turns: turns + 1, facts: { ...facts, ranOut } },
+    predictions: [],
+    userCost: NO_COST,
+  };
 }
 
 function streamOf(seed: number): Rng {

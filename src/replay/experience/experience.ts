@@ -96,6 +96,8 @@ export interface EpisodeStep {
   /** Its reply ended at the most tokens that one may have; absent: it did not. */
   readonly cut?: true;
   readonly predictions: readonly Prediction[];
+  /** Answers to calls of the user's own tools; absent: there were none. */
+  readonly userPredictions?: readonly Prediction[];
   readonly reward: number;
   readonly stateHash: string;
   /** What there was to see afterwards; absent where the world has no look, or it was not asked for. */

@@ -9,7 +9,7 @@ import { ensureFolder, writeFileAtomic } from '../../core/files.js';
 import { Rng } from '../../core/rng.js';
 import { takeTurn } from '../../core/threads.js';
 import type { EpisodeEnd, Picture, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
-import type { Message } from '../../env/tools/message.js';
+import { type Message, seenByAgent } from '../../env/tools/message.js';
 import {
   type AttemptOutcome,
   type EpisodeFacts,
@@ -56,15 +56,17 @@ export async function runEpisode(
     // Before the branch all of a group decide alike; the environment's seed is the one they share.
     const seed = step < plan.branchAt ? plan.envSeed : plan.agentSeed;
     const admissible = () => admissibleIn(domain, environment.state);
-    const turn = await policy.act({ messages, tools: domain.tools, task, seed, step, admissible }, signal);
+    const seen = seenByAgent(messages);
+    const turn = await policy.act({ messages: seen, tools: domain.tools, task, seed, step, admissible }, signal);
     const result = await environment.step(turn.action, signal);
     const info = result.info as unknown as ToolsStepInfo;
-    const { predictions, stateHash } = info;
-    costs.push(turn.cost, info.userCost, ...predictions.map((prediction) => prediction.cost));
+    const { predictions, userPredictions, stateHash } = info;
+    costs.push(turn.cost, info.userCost, ...[...predictions, ...(userPredictions ?? [])].map(({ cost }) => cost));
     steps.push({
       ...{ message, action: withoutAbsent(turn.action) },
       ...(turn.tokens !== undefined && { tokens: turn.tokens }),
       ...(turn.isCut && { cut: true as const }),
+      ...(userPredictions && { userPredictions }),
       ...{ predictions, reward: result.reward, stateHash, ...(await pictured(environment, settings.keepPicture)) },
     });
     if (turn.isCut) masked.push(message);

@@ -169,6 +169,8 @@ describe('parquet', () => {
       reward: 1,
       return: 1,
       judge: 'judge-1',
+      outcome: 'judged',
+      attempt: `${episode.row}-1`,
       license: 'cc-by-4.0',
       backends: ['llm'],
       model_versions: ['toy-model-1'],

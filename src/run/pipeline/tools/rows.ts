@@ -44,9 +44,9 @@ import {
   type RowsOutcome,
 } from '../../../synth/episodes/produce-rows.js';
 import {
+  attempted,
   type EpisodeSettings,
   episodeRecord,
-  attempted,
   planRow,
   type RowPlan,
   runEpisode,
@@ -156,7 +156,10 @@ export async function makeWorld(
 async function makeUser({ user }: ToolsScenarioConfig, domain: ToolsDomain, cast: Cast): Promise<UserSimulator> {
   const real = elsewhere(domain);
   if (real !== undefined) return real.user;
-  return user.kind === 'llm' ? new LlmUser({ model: await cast.model('user') }) : new ScriptedUser(user.varied);
+  const { kind, varied, friction } = user;
+  return kind === 'llm'
+    ? new LlmUser({ model: await cast.model('user'), friction })
+    : new ScriptedUser(varied, friction);
 }
 
 /** An environment of the domain in which `responder` answers calls. */
@@ -173,6 +176,7 @@ export function makeEpisodeEnvironment(
     user,
     maxSteps,
     maxTurns: config.user.maxTurns,
+    ...(config.user.patience !== null && { patience: config.user.patience }),
   });
 }
 
@@ -414,7 +418,9 @@ export function episodesSet(
   const { synth, user: talks } = context.scenario.config;
   const { episodes, groupSize, branchAt, maxSteps, pick, mode } = synth;
   const policies = { agent: agent.version, user: user.version, answers: responder.version };
-  const settings = { episodes, groupSize, branchAt, maxSteps, pick, mode, maxTurns: talks.maxTurns };
+  const { maxTurns, patience, friction } = talks;
+  const dials = { ...(patience !== null && { patience }), ...(friction > 0 && { friction }) };
+  const settings = { episodes, groupSize, branchAt, maxSteps, pick, mode, maxTurns, ...dials };
   return toolsSet(context, domain, tasks, policies, settings);
 }
 
@@ -685,6 +691,9 @@ export function episodeFacts(statistics: RowStatistics, spent: Cost, stoppedBy: 
 
 /** `12 judged, 3 failed by the agent, 1 failed by the user` */
 function outcomesText(counts: Partial<Record<OutcomeKind, number>>): string {
-  const named = Object.entries(counts).map(([kind, count]) => [kind.replace(/_by_(?!infra)/, ' by the ').replaceAll('_', ' '), count]);
+  const named = Object.entries(counts).map(([kind, count]) => [
+    kind.replace(/_by_(?!infra)/, ' by the ').replaceAll('_', ' '),
+    count,
+  ]);
   return formatCounts(Object.fromEntries(named)) || 'none';
 }
