@@ -57,26 +57,42 @@ describe('a verdict is settled by what else happened', () => {
 });
 
 describe('an episode ends', () => {
-  const cases: [string, object, number, object][] = [
-    ['by a doubtful answer', { responder: () => answering(DOUBTED) }, 2, { kind: 'failed_by_simulator' }],
-    ['after a refused call', { responder: () => answering(REFUSED) }, 3, { kind: 'failed_by_simulator' }],
-    ['by a user that breaks down', { user: faulty }, 3, { kind: 'failed_by_user', cause: lost.values.problem }],
-    ['by its clock', { maxSteps: 1 }, 1, { kind: 'failed_by_agent', cause: '1 steps did not suffice' }],
-    ['as it should', {}, 3, { kind: 'judged', cause: null }],
+  const cases = [
+    { name: 'by a doubtful answer', change: DOUBTED, steps: 2, outcome: { kind: 'failed_by_simulator' }, reward: null },
+    { name: 'after a refused call', change: REFUSED, steps: 3, outcome: { kind: 'failed_by_simulator' }, reward: null },
+    {
+      name: 'by a user that breaks down',
+      options: { user: faulty },
+      steps: 3,
+      outcome: { kind: 'failed_by_user' },
+      reward: null,
+    },
+    {
+      name: 'by its clock',
+      options: { maxSteps: 1 },
+      steps: 1,
+      outcome: { kind: 'failed_by_agent', cause: '1 steps did not suffice' },
+      reward: 0,
+    },
+    {
+      name: 'by a user that loses patience',
+      options: { patience: 1 },
+      steps: 3,
+      outcome: { kind: 'judged' },
+      reward: 1,
+    },
+    { name: 'as it should', steps: 3, outcome: { kind: 'judged', cause: null }, reward: 1 },
   ];
   test.each(cases)(
-    '%s, and says so, in a snapshot of it, too',
-    async (_, { responder, ...options }: any, steps, outcome) => {
-      const env = libraryEnvironment(domain, { ...options, ...(responder && { responder: responder() }) });
-      const other = libraryEnvironment(domain, { ...options, ...(responder && { responder: responder() }) });
+    '$name, and says so, in a snapshot of it, too',
+    async ({ change, options, steps, outcome, reward }) => {
+      const make = () => libraryEnvironment(domain, { ...options, ...(change && { responder: answering(change) }) });
+      const [env, other] = [make(), make()];
       await env.reset({ task: 'lend-dune', seed: 1 });
       for (const action of SOLUTION.slice(0, steps - 1)) await env.step(action);
       other.restore(JSON.parse(JSON.stringify(env.snapshot())));
       const end = await env.step(SOLUTION[steps - 1]);
-      expect(end.info.outcome).toMatchObject(outcome);
-      expect((end.info.verdict as { reward: unknown }).reward).toBe(
-        { failed_by_agent: 0, judged: 1 }[(outcome as any).kind as string] ?? null,
-      );
+      expect(end.info).toMatchObject({ outcome, verdict: { reward } });
       expect(await other.step(SOLUTION[steps - 1])).toEqual(end);
     },
   );
