@@ -43,11 +43,11 @@ export async function run({ root, log }: BenchmarkContext): Promise<Measurement>
   }
   const alarms: string[] = [];
   let turns = 0;
-  for (const { id, goal, talk } of recorded) {
+  for (const { id, goal, talk, hasLeft } of recorded) {
     const [opening, ...rest] = talk;
     for (let at = 1; at < rest.length; at += 2) {
-      const isLast = at >= rest.length - 2;
-      const found = await faultOf({ id, fault: 'none', goal, opening, talk: rest.slice(0, at + 1), done: isLast });
+      const done = hasLeft && at === rest.length - 1;
+      const found = await faultOf({ id, fault: 'none', goal, opening, talk: rest.slice(0, at + 1), done });
       turns += 1;
       if (found !== undefined) alarms.push(`${id}, answer ${(at + 1) / 2}: ${found}`);
     }
@@ -138,6 +138,8 @@ interface Conversation {
   readonly talk: readonly string[];
   /** The agent did not solve it. */
   readonly isLost: boolean;
+  /** The user left, and was not handed over or cut off. */
+  readonly hasLeft: boolean;
 }
 
 const STOP = '###STOP###';
@@ -168,7 +170,8 @@ function conversations(file: string): Conversation[] {
     }
     const whole = talk.length % 2 === 1 ? talk : talk.slice(0, -1);
     const [id, goal] = [`airline-${task_id}-${trial}`, info.task.instruction];
-    return whole.length < 5 ? [] : [{ id, goal, talk: whole, isLost: reward < 1 }];
+    const hasLeft = whole === talk && spoken.at(-1)!.content!.includes(STOP);
+    return whole.length < 5 ? [] : [{ id, goal, talk: whole, isLost: reward < 1, hasLeft }];
   });
 }
 
@@ -178,8 +181,8 @@ function plantedInto(recorded: readonly Conversation[]): Planted[] {
   return recorded.flatMap((one, i): Planted[] => {
     const [fault, plant] = kinds[i % kinds.length];
     const [opening, ...rest] = one.talk;
-    const { id, goal, isLost } = one;
-    const lost = isLost ? [{ id: `${id}, as it was`, fault: 'none', goal, opening, talk: rest, done: true }] : [];
+    const { id, goal, isLost, hasLeft } = one;
+    const lost = isLost ? [{ id: `${id}, as it was`, fault: 'none', goal, opening, talk: rest, done: hasLeft }] : [];
     const planted = plant(rest, opening, goal);
     return planted === undefined ? lost : [...lost, { ...planted, id: `${id}, ${fault}`, fault, goal, opening }];
   });

@@ -44,11 +44,13 @@ export function userFault(
   const spoken = spokenMessages(query.messages);
   const said = (role: SpokenMessage['role']) => spoken.flatMap((one) => (one.role === role ? [one.content] : []));
   const heard = said('assistant');
-  const found = (query.calls ?? []).map(({ answer }) => answer);
-  const [dictated, told] = [quotedIn(goal), { goal, heard, before: said('user'), done: turn.done }];
+  const own = query.messages.flatMap((message) => (message.role === 'user' ? (message.calls ?? []) : []));
+  const found = [...own, ...(query.calls ?? [])].map(({ answer }) => answer);
+  const dictated = quotedIn(goal);
   const content = dictated.reduce((text, phrase) => text.replaceAll(phrase, ' '), turn.content).trim();
-  const known = [goal, persona, opening, ...heard, ...found].join('\n');
-  const one: Spoken = { ...told, content, known };
+  const before = said('user');
+  const known = [goal, persona, opening, ...before, ...heard, ...found].join('\n');
+  const one: Spoken = { goal, heard, before, done: turn.done, content, known };
   // What its goal has it say, word for word, is said for the goal's sake.
   if (content === '' && turn.content.trim() !== '') return undefined;
   for (const [name, check] of CHECKS) {
@@ -121,7 +123,8 @@ const FIRST_PERSON: Readonly<Record<string, string>> = {
 
 /** What an agent says to a user, and no user to an agent. */
 const AGENT_WORDS = [
-  /\b(?:how (?:can|may) i (?:help|assist)|is there anything else i can)\b/i,
+  /\b(?:to (?:assist|help) you|i can (?:assist|help) you|provide the following|i(?:'ll| will)? need (?:your|the following)|if you need (?:any )?further assistance|feel free to (?:ask|let me know)|please let me know if you(?:'d| would) like)\b/i,
+  /\b(?:how (?:can|may) i (?:help|assist)|is there anything else i can (?:help|assist|do))\b/i,
   /\bi(?:'d| would)? be (?:happy|glad) to (?:help|assist)\b/i,
   /\b(?:thank you|thanks) for (?:contacting|reaching out|calling)\b/i,
   /\b(?:could|can|would|will) you (?:please )?(?:provide|share|give me|tell me|confirm) (?:me )?(?:with )?your\b/i,
@@ -141,17 +144,18 @@ const SAME = 0.9;
 const AGREED =
   /^\W*(?:yes|yeah|yep|sure|ok(?:ay)?|correct|that's (?:right|correct)|please (?:do|proceed|go ahead)|no|none|thank|i confirm|confirmed)\b/i;
 const ASKED_AGAIN =
-  /\b(?:again|repeat|didn't (?:catch|understand|receive|get)|did not (?:catch|understand|receive|get)|clarify|rephrase|once more|double[- ]check|not (?:sure|clear)|could not find|couldn't find|unable to (?:find|locate))\b/i;
+  /\b(?:repeat|rephrase|say (?:that|it) again|once more)\b|\bdid(?:n't| not) (?:quite )?(?:catch|understand|receive|get)\b/i;
+const REFUSES = /\b(?:cannot|can't|unable|not (?:possible|allowed|eligible|able|available)|unfortunately|sorry)\b/i;
 
 function repetition({ content, before, heard, goal }: Spoken): string | undefined {
   const said = wordsOf(content);
   if (said.length < WORDS_TO_REPEAT || AGREED.test(content)) return undefined;
   const last = heard.at(-1) ?? '';
-  // Who is asked the same again, or told to insist, says the same.
-  if (ASKED_AGAIN.test(last) || heard.slice(0, -1).some((one) => alike(wordsOf(one), wordsOf(last)) >= SAME))
-    return undefined;
-  if (/\b(?:insist|repeat|persist|keep (?:asking|saying)|always (?:say|end|begin|start))\b/i.test(goal))
-    return undefined;
+  // Who is asked the same again, or told to insist and refused, says the same.
+  const isAskedAgain =
+    ASKED_AGAIN.test(last) || heard.slice(0, -1).some((one) => alike(wordsOf(one), wordsOf(last)) >= SAME);
+  const insists = /\b(?:insist|repeat|persist|keep (?:asking|saying)|always (?:say|end|begin|start))/i.test(goal);
+  if (isAskedAgain || (insists && REFUSES.test(last))) return undefined;
   const at = before.findIndex((one) => alike(wordsOf(one), said) >= SAME);
   if (at < 0) return undefined;
   return `"${shortened(content)}" was said already (message ${at + 1}). Answer what the agent said last.`;
@@ -182,7 +186,8 @@ const DATE = new RegExp(
   `\\b(?:${MONTHS})\\.? (\\d{1,2})(?:st|nd|rd|th)?\\b|\\b(\\d{1,2})(?:st|nd|rd|th)? (?:of )?(?:${MONTHS})\\b|\\b\\d{4}-\\d{2}-(\\d{2})\\b`,
   'gi',
 );
-const NAME = /\b(?:my (?:full |first |last )?name is|my name's|this is|i am|i'm)\s+([A-Z][a-z]+(?:\s+[A-Z][a-z]+)*)/g;
+const NAME =
+  /\b(?:[Mm]y (?:full |first |last )?name is|[Mm]y name's|[Tt]his is|I am|[Ii]'m)\s+([A-Z][a-z]+(?:\s+[A-Z][a-z]+)*)/g;
 const NO_NAME =
   /^(?:The|That|This|It|My|An?|Not|In|On|At|So|Just|Very|Sorry|Looking|Trying|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)$/;
 
@@ -232,7 +237,10 @@ const ASKS =
 const PROMISES =
   /\b(?:one moment|just a moment|hold on|please wait|bear with me|let me (?:check|look|pull|retrieve|verify|see|find|process)|i(?:'ll| will) (?:now )?(?:check|look|proceed|process|cancel|update|book|retrieve|verify|go ahead|start|initiate|change|exchange|return))\b/i;
 const DECLINES =
-  /\b(?:no|never mind|nevermind|forget it|not (?:now|necessary|needed|interested)|don't (?:want|need|bother)|that(?:'s| is|'ll be| will be) all|i(?:'ll| will) (?:think|call|contact|get back|try|leave|keep)|another time|in that case|no need)\b/i;
+  /\b(?:no|never ?mind|forget it|not (?:now|necessary|needed|interested)|don't (?:want|need|bother)|another time|in that case|no need)\b/i;
+/** Says goodbye, which does for an offer, and not where the agent must know something first. */
+const LEAVES =
+  /\b(?:that(?:'s| is|'ll be| will be) all|i(?:'ll| will) (?:think|call|contact|get back|try|leave|keep))\b/i;
 const AGREES =
   /\b(?:yes|yeah|sure|ok(?:ay)?|go ahead|please (?:do|proceed)|do (?:it|that|so)|i confirm|sounds good|that works)\b/i;
 
@@ -243,8 +251,9 @@ function earlyEnd({ content, done, heard }: Spoken): string | undefined {
   const request = openRequest(last);
   const promise = PROMISES.exec(last.split('\n').at(-1)!)?.[0];
   if (request === undefined && promise === undefined) return undefined;
-  const declines = DECLINES.test(content) && !(AGREES.test(content) && !/^\W*no\b/i.test(content));
-  if (declines) return undefined;
+  const isNeeded = request !== undefined && Object.values(ITEMS).some((item) => item.test(request));
+  const declines = DECLINES.test(content) || (!isNeeded && LEAVES.test(content));
+  if (declines && (/^\W*no\b/i.test(content) || !AGREES.test(content))) return undefined;
   const open = request === undefined ? `promised something ("${promise}")` : `asked "${shortened(request)}"`;
   return `done is true although the agent just ${open} and nothing came of it yet.`;
 }
@@ -288,7 +297,7 @@ function evasion({ content, done, heard, goal, before }: Spoken): string | undef
   if (request === undefined) return undefined;
   const named = (text: string) => Object.keys(ITEMS).filter((item) => ITEMS[item].test(text));
   const [asked, told] = [named(last), named(content)];
-  const isOther = asked.length === 1 && told.length > 0 && !told.includes(asked[0]) && /\?|please|need/i.test(last);
+  const isOther = asked.length === 1 && told.length > 0 && !told.includes(asked[0]) && /\d|@/.test(content);
   if (isOther && before.some((one) => told.some((item) => ITEMS[item].test(one))))
     return `the agent asked for the ${asked[0]}; the ${told[0]} was told before.`;
   const content4 = (text: string) => wordsOf(text).filter((word) => word.length > 3 && !COMMON.has(word));
