@@ -274,6 +274,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'none',
     load: () => import('./house-tests.js'),
   },
+  'trust.users': {
+    title:
+      'Planted faults of simulated users told from those of agents ÷ planted; written, of public reports, and planted into recorded conversations',
+    unit: 'ratio',
+    baseline: 'none',
+    load: () => import('./trust-users.js'),
+  },
 };
 
 function dreamVsBest(body: string): BenchmarkEntry {

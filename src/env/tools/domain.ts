@@ -18,6 +18,13 @@ export interface ToolSpec {
   readonly kind: 'read' | 'write' | 'generic';
   /** A successful call ends the episode (hand-over to a human). */
   readonly terminates?: boolean;
+  /** Whose it is: the agent's unless given. */
+  readonly for?: 'user';
+}
+
+/** Those of the agent, and those of the user. */
+export function allTools({ tools, userTools = [] }: Pick<ToolsDomain, 'tools' | 'userTools'>): readonly ToolSpec[] {
+  return userTools.length === 0 ? tools : [...tools, ...userTools];
 }
 
 export interface ToolOutcome {
@@ -132,9 +139,17 @@ export interface UserSpec {
   readonly persona?: string;
   /**
    * For the scripted user: the reply to a message of the agent is the first line whose `when` (a regular expression,
-   * case-insensitive; absent: always) matches it and that was not said before; `done` ends the conversation.
+   * case-insensitive; absent: always) matches it and that was not said before; `done` ends the conversation. Before it is said its `calls`
+   * are made, of the user's own tools; `{answer}` in it is what the last of them answered.
    */
-  readonly script?: readonly { readonly when?: string; readonly say: string; readonly done?: boolean }[];
+  readonly script?: readonly {
+    readonly when?: string;
+    readonly calls?: readonly CallSpec[];
+    readonly say: string;
+    readonly done?: boolean;
+  }[];
+  /** Which of the domain's tools for users this one has; all of them unless given. */
+  readonly tools?: readonly string[];
 }
 
 /** Every part that is given must pass. Order of cost: rules and state first, a judge last. */
@@ -191,6 +206,8 @@ export interface ToolsDomain {
   readonly version: string;
   readonly policy: string;
   readonly tools: readonly ToolSpec[];
+  /** Tools that the user has, on the same state; the agent knows nothing of them. */
+  readonly userTools?: readonly ToolSpec[];
   readonly stateSchema: JsonObject;
   /** Frozen; shared by all episodes. */
   readonly initialState: JsonObject;

@@ -11,7 +11,7 @@ import { nearest, type ReverieError, reverieError } from '../../core/errors.js';
 import { compileSchema, pointerKeys, type SchemaCheck } from '../state/state.js';
 import { parseStrictly } from '../strict-parse.js';
 import { callChecks, jsonProblem, STATE_LIMITS } from './check-action.js';
-import type { CallSpec, ToolSpec, ToolsDomain, ToolsTask } from './domain.js';
+import { allTools, type CallSpec, type ToolSpec, type ToolsDomain, type ToolsTask } from './domain.js';
 import { type InducedRules, inducedFileSchema } from './induced-schema.js';
 import { type PhraseBook, phrasesFileSchema, problemOfPhrases } from './phrases.js';
 import { type SandboxedRules, sandboxedRules } from './sandbox/sandboxed-rules.js';
@@ -41,6 +41,7 @@ export const toolsFileSchema = z
       parameters: z.record(z.string(), z.json()),
       kind: z.enum(['read', 'write', 'generic']),
       terminates: z.boolean().optional(),
+      for: z.literal('user').optional(),
     }),
   )
   .min(1);
@@ -49,7 +50,17 @@ const userSchema = z.strictObject({
   opening: text.optional(),
   goal: text,
   persona: text.optional(),
-  script: z.array(z.strictObject({ when: text.optional(), say: z.string(), done: z.boolean().optional() })).optional(),
+  script: z
+    .array(
+      z.strictObject({
+        when: text.optional(),
+        calls: z.array(call).optional(),
+        say: z.string(),
+        done: z.boolean().optional(),
+      }),
+    )
+    .optional(),
+  tools: z.array(name).optional(),
 });
 
 const verifierSchema = z.strictObject({
@@ -96,15 +107,18 @@ type DomainFile = keyof typeof FILES;
 export async function loadDomain(folder: string): Promise<ToolsDomain> {
   const read = new DomainFolder(folder);
   const policy = read.text('policy');
-  const tools = toolsOf(read);
+  const all = toolsOf(read);
+  const [tools, userTools] = [all.filter((tool) => tool.for === undefined), all.filter((tool) => tool.for === 'user')];
+  if (tools.length === 0) throw read.invalid('tools', 'every tool is for the user: the agent has none');
   const stateSchema = read.object('schema');
   const initialState = stateOf(read, stateSchema);
   const tasks = freezeDeep(read.checked('tasks', tasksFileSchema)) as readonly ToolsTask[];
   const id = path.basename(path.resolve(folder));
   const phrases = phrasesOf(read);
-  const content = { policy, tools, stateSchema, initialState, tasks, ...(phrases && { phrases }) };
+  const ofUser = userTools.length > 0 && { userTools };
+  const content = { policy, tools, ...ofUser, stateSchema, initialState, tasks, ...(phrases && { phrases }) };
   checkTasks({ id, version: '', ...content, close: () => {} }, read.nameOf('tasks'));
-  const rules = await rulesOf(read, tools);
+  const rules = await rulesOf(read, all);
   const induced = read.has('induced') ? inducedOf(read, tools) : undefined;
   const found = induced === undefined ? {} : { induced };
   const version = versionOf({ ...content, rules: rules?.version ?? null, ...found });
@@ -170,7 +184,7 @@ function inducedOf(read: DomainFolder, tools: readonly ToolSpec[]): InducedRules
 
 function checkWithRules(domain: ToolsDomain, rules: SandboxedRules, read: DomainFolder): void {
   try {
-    const known = domain.tools.map(({ name }) => name);
+    const known = allTools(domain).map(({ name }) => name);
     const stray = [...rules.tools, ...rules.preconditioned].find((name) => !known.includes(name));
     const problem = `"${stray}" is no tool of the domain`;
     if (stray !== undefined) throw reverieError('RULES_INVALID', { file: read.nameOf('rules'), problem });
@@ -298,7 +312,7 @@ export function checkTasks(domain: ToolsDomain, file: string): void {
   for (const task of domain.tasks) {
     const problem =
       (seen.has(task.id) ? 'another task has the same id' : undefined) ??
-      problemOfUser(task) ??
+      problemOfUser(domain, task) ??
       problemOfStart(domain, task, stateCheck) ??
       problemOfCalls(domain, task) ??
       problemOfVerifier(task);
@@ -307,7 +321,16 @@ export function checkTasks(domain: ToolsDomain, file: string): void {
   }
 }
 
-function problemOfUser({ user }: ToolsTask): string | undefined {
+function problemOfUser({ userTools = [] }: ToolsDomain, { user }: ToolsTask): string | undefined {
+  const known = userTools.map(({ name }) => name);
+  const stray = user.tools?.find((tool) => !known.includes(tool));
+  if (stray !== undefined)
+    return `user.tools: the domain has no tool "${stray}" for users (${known.join(', ') || 'none is marked for: user'})`;
+  const own = userTools.filter(({ name }) => user.tools?.includes(name) ?? true);
+  for (const { calls = [] } of user.script ?? []) {
+    const [problem] = calls.flatMap((made) => callChecks(own).problems(made));
+    if (problem !== undefined) return `user.script: ${problem}`;
+  }
   for (const { when } of user.script ?? []) {
     if (when === undefined) continue;
     try {

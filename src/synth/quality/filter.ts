@@ -86,6 +86,7 @@ function cutBefore(record: EpisodeRecord, index: number): EpisodeRecord {
     ...(isThere && { lostStep, ...(lostBy !== undefined && { lostBy }) }),
     ...(record.masked && { masked: record.masked.filter((at) => at < index) }),
     verdict: { reward: null, checks: [] },
+    outcome: { ...record.outcome, cause: 'a filter cut its end off, and its reward with it' },
     return: null,
     terminated: false,
     truncated: true,

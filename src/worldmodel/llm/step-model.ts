@@ -6,6 +6,7 @@ import type { Cost } from '../../core/cost.js';
 import { describeIssues } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { stateHash } from '../../env/state/state.js';
+import { allTools } from '../../env/tools/domain.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
@@ -114,7 +115,7 @@ export function stepMessages(
   const references = index === undefined ? [] : otherReferences(query, stateHash(state), index, options.retrieval);
   const texts = [...references, ...history].map((entry) => JSON.stringify(entry));
   return renderPrompt({
-    ...{ policy: domain.policy, tools: domain.tools, schema: domain.stateSchema, references, history, refused },
+    ...{ policy: domain.policy, tools: allTools(domain), schema: domain.stateSchema, references, history, refused },
     state: sliceState({ state, given: call.arguments, texts, tokens: options.stateTokens }),
     call: { name: call.name, arguments: call.arguments },
   });

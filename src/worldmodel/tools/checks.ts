@@ -5,7 +5,7 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../c
 import { ReverieError } from '../../core/errors.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { compileSchema, type SchemaCheck } from '../../env/state/state.js';
-import type { ToolSpec, ToolsDomain } from '../../env/tools/domain.js';
+import { allTools, type ToolSpec, type ToolsDomain } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Operation, Prediction } from '../../env/tools/prediction.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
@@ -227,7 +227,7 @@ export function comparableObservation(observation: string): string {
 }
 
 export function toolOf(domain: ToolsDomain, name: string): ToolSpec | undefined {
-  return domain.tools.find((tool) => tool.name === name);
+  return allTools(domain).find((tool) => tool.name === name);
 }
 
 /**

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { NO_COST } from '../../core/cost.js';
 import { stateHash } from '../../env/state/state.js';
-import type { ToolOutcome, ToolRules, ToolsDomain } from '../../env/tools/domain.js';
+import { allTools, type ToolOutcome, type ToolRules, type ToolsDomain } from '../../env/tools/domain.js';
 import { refusalOf } from '../../env/tools/prediction.js';
 import { elsewhere, refusalsOf } from '../../env/tools/rules-responder.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
@@ -26,7 +26,7 @@ class RulesModel implements BackendModel {
   ) {
     const isRuled = (name: string, kind: string) =>
       tools === 'all' || (tools === 'reads' ? kind !== 'write' : tools.includes(name));
-    const named = domain.tools.filter(({ name, kind }) => isRuled(name, kind) && rules.tools.has(name));
+    const named = allTools(domain).filter(({ name, kind }) => isRuled(name, kind) && rules.tools.has(name));
     this.tools = new Set(named.map(({ name }) => name));
     this.version = `rules:${rules.version}:${tools === 'all' ? tools : [...this.tools].sort().join(',')}`;
   }

@@ -126,6 +126,7 @@ function loggedEpisode(
     messages,
     steps,
     verdict: { reward, checks: [] },
+    outcome: { kind: 'judged', cause: reward === null ? 'no reward was recorded' : null, attempt: RECORDED },
     return: reward,
     terminated: true,
     truncated: false,

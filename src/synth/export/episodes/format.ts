@@ -148,7 +148,7 @@ export function stepRewards({ messages, steps }: EpisodeRecord): (number | null)
 
 /** Where a record came from, and what it came to. */
 export function provenance(record: EpisodeRecord): JsonObject {
-  const { source, scenario, task, family, split, seed, row, group, parent, verdict, weight } = record;
+  const { source, scenario, task, family, split, seed, row, group, parent, verdict, outcome, weight } = record;
   return {
     ...{ source, scenario, scenario_hash: record.scenarioHash, task, family, split, seed, row, group },
     parent: parent ? { ...parent } : null,
@@ -157,6 +157,7 @@ export function provenance(record: EpisodeRecord): JsonObject {
     reward: verdict.reward,
     checks: verdict.checks.map((check) => ({ ...check })),
     judge: verdict.judge ?? null,
+    ...{ outcome: outcome.kind, outcome_cause: outcome.cause, attempt: outcome.attempt },
     ...{ return: record.return, terminated: record.terminated, truncated: record.truncated, weight },
   };
 }
