@@ -4,7 +4,6 @@
 import type { z } from 'zod';
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { Entry } from '../../core/registry.js';
-import type { InducedRules } from './induced-schema.js';
 import type { Message, ToolCall } from './message.js';
 import type { PhraseBook } from './phrases.js';
 import type { Operation } from './prediction.js';
@@ -20,6 +19,10 @@ export interface ToolSpec {
   readonly terminates?: boolean;
   /** Whose it is: the agent's unless given. */
   readonly for?: 'user';
+  /** What a successful call answers: JSON Schema of it, and an example. */
+  readonly returns?: { readonly schema?: JsonObject; readonly example?: Json };
+  /** What must be true (CEL over `call` and `state`), and what the call is refused with where it is not. */
+  readonly enforces?: readonly { readonly require: string; readonly error: string }[];
 }
 
 /** Those of the agent, and those of the user. */
@@ -69,7 +72,7 @@ export interface ToolRules {
   /** What a call comes to by itself, without asking what really answers it; undefined where that cannot be said. */
   mechanics?(state: JsonObject, call: CallSpec): ToolOutcome | undefined;
   /** What a call that succeeded says it did, and the state after it does not show: one reason each. */
-  unmet?(after: JsonObject, call: CallSpec): readonly string[];
+  unmet?(after: JsonObject, call: CallSpec, before: JsonObject): readonly string[];
   /** Parts of the state that say what was earned: a language model's changes of them are refused, as its word decides no reward. */
   readonly earned?: readonly string[];
   /** What a proposed change claims of itself, and the state after it does not show: one reason each. */
@@ -222,8 +225,8 @@ export interface ToolsDomain {
   readonly rendering?: (state: JsonObject) => string;
   /** The kind of world as which it is run line by line, where it is another than its tools say. */
   readonly face?: string;
-  /** What was found in logs of it, accepted or not. */
-  readonly induced?: InducedRules;
+  /** What rules.yaml declares, with its words; also `rules` where it decides every tool, and else what others are held to. */
+  readonly declared?: ToolRules & { readonly file: unknown };
   /** What people come to it for, in a sentence each, beside what they do in any world of screens. */
   readonly goalKinds?: readonly string[];
   close(): void;

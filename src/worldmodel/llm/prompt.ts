@@ -204,6 +204,8 @@ interface PromptParts {
   readonly policy: string;
   readonly tools: readonly ToolSpec[];
   readonly schema: JsonObject;
+  /** What is declared of the tools (rules.yaml). */
+  readonly declared?: Json;
   readonly references: readonly JsonObject[];
   /** Messages, oldest first. */
   readonly history: readonly JsonObject[];
@@ -225,8 +227,11 @@ const RULES = [
   'Use no id that is not in State, History or Call, unless an operation creates it.',
 ];
 
+const DECLARED =
+  'Your answer is held to these, in CEL over "call" (the arguments) and "state": what a call needs ("enforces"), all that a success changes ("effects", one after another), what it answers, and what always holds of the data ("invariants").';
+
 export function renderPrompt(parts: PromptParts): ChatMessage[] {
-  const { policy, tools, schema, references, history, state, call, refused } = parts;
+  const { policy, tools, schema, declared, references, history, state, call, refused } = parts;
   const system = [
     ROLE,
     DATA_NOTICE,
@@ -234,6 +239,7 @@ export function renderPrompt(parts: PromptParts): ChatMessage[] {
     `## Policy of the agent\n${policy}`,
     `## Tools\n${tools.map((tool) => oneLine(tool as unknown as Json)).join('\n')}`,
     `## Schema of the state\n${oneLine(schema)}`,
+    ...(declared === undefined ? [] : [`## Declared rules\n${DECLARED}\n${oneLine(declared)}`]),
     'Reply with one JSON object with the keys reasoning, operations, observation, reward, terminated, confidence, in this order.',
   ];
   const sections: Section[] = [

@@ -116,6 +116,7 @@ export function stepMessages(
   const texts = [...references, ...history].map((entry) => JSON.stringify(entry));
   return renderPrompt({
     ...{ policy: domain.policy, tools: allTools(domain), schema: domain.stateSchema, references, history, refused },
+    ...(domain.declared && { declared: domain.declared.file as Json }),
     state: sliceState({ state, given: call.arguments, texts, tokens: options.stateTokens }),
     call: { name: call.name, arguments: call.arguments },
   });

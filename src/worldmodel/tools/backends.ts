@@ -3,7 +3,6 @@
 
 import { reverieError } from '../../core/errors.js';
 import { Registry } from '../../core/registry.js';
-import { inducedBackend } from '../induced/entry.js';
 import { llmBackend } from '../llm/entry.js';
 import { sequenceBackend } from '../sequence/entry.js';
 import type { BackendEntry } from './backend-model.js';
@@ -28,7 +27,6 @@ class Backends extends Registry<BackendEntry> {
 
 export const routerBackends: Registry<BackendEntry> = new Backends('backend', [
   rulesBackend,
-  inducedBackend,
   sequenceBackend,
   replayBackend,
   llmBackend,
