@@ -36,7 +36,7 @@ import type {
   ToolsStepInfo,
   UserSimulator,
 } from './tools-family.js';
-import { verifyEpisode } from './verify-episode.js';
+import { verifyEpisode, withhold } from './verify-episode.js';
 
 export interface ToolsEnvironmentOptions {
   readonly id: string;
@@ -46,6 +46,8 @@ export interface ToolsEnvironmentOptions {
   readonly user: UserSimulator;
   /** Actions before the episode is truncated; 30 by default, as in tau-bench. */
   readonly maxSteps?: number;
+  /** Why no episode of a task is given a reward, whatever its checks found; undefined: each may have one. */
+  readonly withheld?: (task: ToolsTask) => Promise<string | undefined>;
   /** What the user may say, the opening included, before it is truncated; no limit by default. */
   readonly maxTurns?: number;
 }
@@ -167,7 +169,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       const terminated = played.situation.ended;
       const truncated = !terminated && (this.isOver(played) || predictions.some((one) => one.truncated));
       const after = { ...played, running: !terminated && !truncated };
-      const verdict = after.running ? undefined : this.verdictOf(after);
+      const verdict = after.running ? undefined : await this.rewardable(after.situation.task, this.verdictOf(after));
       if (!after.running) this.options.responder.ended?.(after.situation);
       const info: ToolsStepInfo = {
         predictions,
@@ -299,6 +301,11 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   private verdictOf(episode: Episode): Verdict {
     return verifyEpisode(this.domain, episode.situation.task, this.endOf(episode));
+  }
+
+  private async rewardable(task: ToolsTask, verdict: Verdict): Promise<Verdict> {
+    const reason = await this.options.withheld?.(task);
+    return reason === undefined ? verdict : withhold(verdict, reason);
   }
 
   private endOf({ situation: { task, state, messages }, paid }: Episode): EpisodeEnd {

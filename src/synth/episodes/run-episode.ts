@@ -13,7 +13,7 @@ import type { Prediction } from '../../env/tools/prediction.js';
 import { admissibleIn } from '../../env/tools/text-environment.js';
 import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
 import type { ToolsAction, ToolsPolicy, ToolsStepInfo, WalkNote } from '../../env/tools/tools-family.js';
-import { verifyEpisode } from '../../env/tools/verify-episode.js';
+import { verifyEpisode, withhold } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
 
@@ -203,17 +203,19 @@ export async function settleVerdict(
   return judge(ended, signal);
 }
 
-/** What was found, as far as the simulation could bear it: an episode in which a call was refused may have failed for that alone, which is not a 0. */
-function answerable({ verdict, predictions }: EndedEpisode): Verdict {
-  const refused = predictions.some((prediction) => prediction.refused !== undefined);
-  return refused && verdict.reward === 0
-    ? withhold(verdict, 'the simulator refused a call, which may be why it failed')
+/**
+ * What was found, as far as the simulation could bear it: an episode in which a call was refused may have failed for that alone, and what
+ * only the real world tells (the pages themselves say when they are solved) cannot come about in one that a model writes. Neither is a 0.
+ */
+function answerable({ domain, verdict, predictions }: EndedEpisode): Verdict {
+  if (verdict.reward !== 0) return verdict;
+  if (predictions.some((prediction) => prediction.refused !== undefined))
+    return withhold(verdict, 'the simulator refused a call, which may be why it failed');
+  const isWritten = predictions.some(({ claimed, operations }) => claimed !== undefined && operations.length > 0);
+  const isToldByWorld = (domain.rules?.earned ?? []).length > 0;
+  return isWritten && isToldByWorld
+    ? withhold(verdict, 'a model wrote what followed, and only the real world says whether it was solved')
     : verdict;
-}
-
-/** The checks stay, as what was found; what they would have been worth does not. */
-function withhold({ checks }: Verdict, reason: string): Verdict {
-  return { reward: null, checks: [...checks, { name: 'reward', passed: null, reason }] };
 }
 
 export function episodeRecord(

@@ -52,6 +52,7 @@ import {
 } from '../../../synth/episodes/run-episode.js';
 import { deficitOf, lostStep } from '../../../synth/signals/deficits.js';
 import { Curriculum } from '../../../synth/tasks/curriculum.js';
+import { defectOf } from '../../../synth/tasks/lint-tasks.js';
 import { prefilterEpisodes } from '../../../synth/tasks/seed-filter.js';
 import { amplifyTrajectory } from '../../../worldmodel/llm/amplify.js';
 import { LlmUser } from '../../../worldmodel/llm/llm-user.js';
@@ -162,6 +163,7 @@ export function makeEpisodeEnvironment(
   { domain, user }: Pick<ToolsParts, 'domain' | 'user'>,
   responder: Responder,
   config: ToolsScenarioConfig,
+  withheld?: (task: ToolsTask) => Promise<string | undefined>,
 ): ToolsEpisodeEnvironment {
   const { maxSteps } = config.synth;
   return new ToolsEpisodeEnvironment({
@@ -171,6 +173,7 @@ export function makeEpisodeEnvironment(
     user,
     maxSteps,
     maxTurns: config.user.maxTurns,
+    withheld,
   });
 }
 
@@ -376,7 +379,10 @@ export async function rowsHere(context: RowContext, parts: ToolsParts, settings:
   const episode = episodeSettings(context, parts, settings);
   return async ({ plan, task, maxSteps }, signal) => {
     try {
-      const made = await make(plan, task, { ...episode, maxSteps }, signal);
+      // The real environment is recorded as it judges.
+      const defect = settings.source === 'real' ? undefined : await defectOf(domain, task);
+      const withheld = episode.withheld ?? defect;
+      const made = await make(plan, task, { ...episode, maxSteps, withheld }, signal);
       const lost = lostStep(domain, task, made);
       const record = { ...made, ...(lost !== undefined && { lostStep: lost }) };
       const lostBy = deficitOf(domain, task, record);
