@@ -9,7 +9,7 @@ import { firstTools } from '../../env/tools/process-checks.js';
 import { isWorkedOutLater, rulesResponder } from '../../env/tools/rules-responder.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { holdsValue, valuesIn } from '../../env/tools/told.js';
-import { isSolvedAtStart, rewardOf, SOLVED_AT_START } from '../../env/tools/verify-episode.js';
+import { isSolvedAtStart, SOLVED_AT_START } from '../../env/tools/verify-episode.js';
 import { Entities, isRecord } from './entity-swap.js';
 import { untoldIds } from './told-ids.js';
 import { checkReference, checksOf, type Played, playCalls } from './task-checks.js';
@@ -77,7 +77,8 @@ async function linted(domain: ToolsDomain, task: ToolsTask): Promise<readonly Ta
   if (isWorkedOutLater(task)) return [];
   const { rules } = domain;
   const { reference, failures = [], verifier } = task;
-  const found: Found[] = isSolvedAtStart(domain, task) ? [defect('solved-at-start', SOLVED_AT_START)] : [];
+  if (isSolvedAtStart(domain, task)) return [{ task: task.id, ...defect('solved-at-start', SOLVED_AT_START) }];
+  const found: Found[] = [];
   const called = [...(reference?.calls ?? []), ...failures.flatMap(({ calls }) => calls)];
   if (rules !== undefined && reference !== undefined && called.every(({ name }) => rules.tools.has(name))) {
     const told = { ...reference, say: reference.say ?? verifier.communicate?.join('. ') };
@@ -136,6 +137,12 @@ export async function cheatFindings(asked: Linted, reference: Played): Promise<{
   let refused = 0;
   for (const cheat of [...given, ...cheatsOf(asked, reference).slice(0, MOST_CHEATS)]) {
     const { kind, who, calls, say, asks, shuts = true, hint = '' } = cheat;
+    const isRefused = async (words: string | undefined) => {
+      const { end } = await playCalls({ ...asked, asks }, calls, words);
+      return checksOf(domain, task, end, finalState).some(({ passed }) => passed === false);
+    };
+    // Where nothing that is said counts, it does not matter how it is said.
+    if (kind === 'passes-alternatives' && !(await isRefused(undefined))) continue;
     const { end } = await playCalls({ ...asked, asks }, calls, say);
     // What does and says as the reference does is no cheat, however it was made.
     if (!given.includes(cheat) && asks !== false && isAlike(domain, end, reference.end)) continue;
@@ -171,7 +178,8 @@ function cheatsOf({ domain, task }: Linted, { answers, end }: Played): Cheat[] {
   else add('passes-nothing', 'does nothing and says anything', { calls: [], say: 'One moment, please.', shuts: false, hint: ': nothing that is said is verified' });
   if (communicate.length > 0) add('passes-words', 'tells nothing', { calls });
   if (acts.length > 0) add('passes-words', 'claims without doing', { calls: without((i) => acts.includes(i)), say: say ?? 'Done.' });
-  else if (communicate.length > 0 && calls.length > 0) {
+  // A word may be told of a refusal that needs no look-up; a number or an id was read somewhere.
+  else if (communicate.some((value) => /\d/.test(value)) && calls.length > 0) {
     const heard = [task.user.opening ?? task.user.goal, ...(task.user.script ?? []).map((line) => line.say)].join('\n');
     const isGiven = communicate.every((value) => holdsValue(heard, value));
     const hint = isGiven ? ', which the user has said' : ': `grounded: true` asks that it was read first';
