@@ -69,7 +69,8 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
       }
       if (isWrongImitated) imitatedWrong++;
       if (!isRight || isWrongImitated) misses.push({ domain: name, ...episode, ...found });
-      if (!isRight) log(`${name} ${episode.task}, ${episode.kind}: ${found.reward} in place of ${episode.worth} (${found.why})`);
+      if (!isRight)
+        log(`${name} ${episode.task}, ${episode.kind}: ${found.reward} in place of ${episode.worth} (${found.why})`);
     }
     domain.close();
     log(`${name}: ${n} episodes so far, ${misses.length} missed`);
@@ -108,7 +109,11 @@ async function played(
 }
 
 /** Who acts and who answers as it is planted. */
-function cast(task: ToolsTask, turns: readonly Turn[], say: string | undefined): { policy: ToolsPolicy; user: UserSimulator } {
+function cast(
+  task: ToolsTask,
+  turns: readonly Turn[],
+  say: string | undefined,
+): { policy: ToolsPolicy; user: UserSimulator } {
   const actions = turns.map((turn, i): ToolsAction => {
     if (typeof turn === 'object' && 'ask' in turn) return { content: turn.ask };
     const call = typeof turn === 'number' ? task.reference!.calls[turn] : turn.call;

@@ -46,7 +46,9 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
         tally.found++;
       } else {
         misses.push({ ...defect, instead: findings });
-        log(`${name} ${defect.task}: no ${defect.finds}, but ${findings.map(({ kind }) => kind).join(', ') || 'nothing'}`);
+        log(
+          `${name} ${defect.task}: no ${defect.finds}, but ${findings.map(({ kind }) => kind).join(', ') || 'nothing'}`,
+        );
       }
     }
     if (AS_THEY_ARE.includes(name)) own[name] = await lintTasks(domain, domain.tasks);

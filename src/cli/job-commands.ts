@@ -100,7 +100,10 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     examples: [
       ['reverie audit helpdesk', 'the exact rules'],
       ['reverie audit helpdesk --tasks', 'its tasks alone'],
-      ['reverie audit tau-airline --tasks --set domain.data=tau2/airline', "τ²-bench's tasks, from a folder of its data"],
+      [
+        'reverie audit tau-airline --tasks --set domain.data=tau2/airline',
+        "τ²-bench's tasks, from a folder of its data",
+      ],
     ],
   },
   {
@@ -163,7 +166,11 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
     }
     if (spec.usesDevice) withDeviceOptions(command);
     if (name === 'fidelity') withFidelityOptions(command);
-    if (name === 'audit') command.option('--tasks', 'look at the tasks alone, all of them; exit with 1 where one is not fit to be rewarded');
+    if (name === 'audit')
+      command.option(
+        '--tasks',
+        'look at the tasks alone, all of them; exit with 1 where one is not fit to be rewarded',
+      );
     withJobOptions(command, name === 'synth').action(async (given: string | undefined, flags: JobFlags & JobInputs) => {
       refuseBadUsage(spec, command, given, flags);
       const { data, model, checkpoint, episodes, heldOut, compare, failUnder, tasks, json } = flags;

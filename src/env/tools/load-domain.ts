@@ -358,7 +358,8 @@ function problemOfVerifier({ verifier, reference }: ToolsTask): string | undefin
   const { grounded, partial: _, ...parts } = verifier;
   if (Object.values(parts).every((part) => part === undefined || Object.keys(part).length === 0))
     return 'verifier: it verifies nothing, so that every episode would pass';
-  if (grounded === true && !parts.communicate?.length) return 'verifier: "grounded" is about what "communicate" lists: there is none';
+  if (grounded === true && !parts.communicate?.length)
+    return 'verifier: "grounded" is about what "communicate" lists: there is none';
   if (verifier.state === 'reference' && reference === undefined) {
     return 'verifier: "state: reference" needs the reference calls';
   }

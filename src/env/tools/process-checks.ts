@@ -39,7 +39,10 @@ function checkBefore(first: string, later: readonly string[], messages: readonly
   const names = firstTools(first);
   const since = made.find(({ call }) => names.includes(call.name))?.at ?? Number.POSITIVE_INFINITY;
   const early = made.find(({ call, at }) => later.includes(call.name) && at <= since);
-  const reason = early === undefined ? `nothing was done before ${first}` : `${early.call.name} was called before ${first} had succeeded`;
+  const reason =
+    early === undefined
+      ? `nothing was done before ${first}`
+      : `${early.call.name} was called before ${first} had succeeded`;
   return { name: `before: ${first}`, passed: early === undefined, reason };
 }
 
@@ -55,8 +58,12 @@ function checkConfirmed(tool: string, messages: readonly Message[]): CheckResult
     const agreed = agreementTo(call, messages.slice(0, at));
     return agreed === 'agreed' ? [] : [agreed];
   });
-  if (faults.length === 0) return { name, passed: true, reason: 'the user agreed to each such call before it was made' };
-  const reason = faults[0] === 'refused' ? 'it was called, and the user had not agreed' : 'it was called, and the user had not been asked';
+  if (faults.length === 0)
+    return { name, passed: true, reason: 'the user agreed to each such call before it was made' };
+  const reason =
+    faults[0] === 'refused'
+      ? 'it was called, and the user had not agreed'
+      : 'it was called, and the user had not been asked';
   return { name, passed: false, reason };
 }
 
@@ -88,14 +95,16 @@ function names(text: string, { name, arguments: given }: CallSpec): boolean {
   const said = valuesIn(text);
   if (ids.some((id) => !holdsValue(text, id) && said.some((other) => isAlike(other, id)))) return false;
   const [verb] = name.split(/[_\s-]|(?<=[a-z])(?=[A-Z])/);
-  if (new RegExp(`\\b${verb.slice(0, Math.max(3, verb.length - 1)).replaceAll(/[^\w]/g, '')}`, 'i').test(text)) return true;
+  if (new RegExp(`\\b${verb.slice(0, Math.max(3, verb.length - 1)).replaceAll(/[^\w]/g, '')}`, 'i').test(text))
+    return true;
   const held = values.filter((value) => holdsValue(text, value.replaceAll('_', ' ')) || holdsValue(text, value));
   return held.length > 0 && held.length * 2 >= values.length && !LOOKS.test(text);
 }
 
 /** Ids of one form: the same letters, and as many digits where there are no letters. */
 function isAlike(said: string, id: string): boolean {
-  const form = (text: string) => (/^\d+$/.test(text) ? `${text.length}` : text.replace(/^#/, '').replaceAll(/\d+/g, '0').toLowerCase());
+  const form = (text: string) =>
+    /^\d+$/.test(text) ? `${text.length}` : text.replace(/^#/, '').replaceAll(/\d+/g, '0').toLowerCase();
   return form(said) === form(id) && (!/^\d+$/.test(id) || id.length >= 5);
 }
 
@@ -108,7 +117,8 @@ function valuesOf(value: Json): string[] {
 const YES =
   /^\W*(?:(?:oh|well|ok|okay|great|perfect|good|fine|thanks|thank you|alright|all right)\W+)*(?:yes|yeah|yep|yup|sure|ok|okay|please do|please go|please proceed|go ahead|go on|do it|do that|do so|correct|confirm|confirmed|i confirm|i agree|agreed|absolutely|certainly|definitely|of course|exactly|right|that['’]?s (?:right|correct|fine|ok|okay|good)|that is (?:right|correct|fine|ok|okay|good)|that works|works for me|sounds (?:good|great|fine)|perfect|great|fine|good|alright|all right|proceed|ja|oui|sí|si|sim)\b/i;
 const BUT = /\b(?:but|not|don['’]t|wait|instead|unless|except|rather|hold on|first|never mind)\b/i;
-const TAKEN_BACK = /^\W*(?:no\b(?!\s+(?:problem|worries|hurry))|wait|stop|hold on|actually|don['’]t|do not|never mind|cancel that|leave it)\b/i;
+const TAKEN_BACK =
+  /^\W*(?:no\b(?!\s+(?:problem|worries|hurry))|wait|stop|hold on|actually|don['’]t|do not|never mind|cancel that|leave it)\b/i;
 
 /** "Yes, please." and "Go ahead, thanks"; not "Yes, but the other one". What follows the first sentence is beside the matter. */
 function isYes(text: string): boolean {

@@ -106,9 +106,9 @@ function isTakenBack(
   const own = sentencesOf(text).find(({ at, end }) => at <= place.at && place.at < end);
   if (own === undefined) return false;
   const [head, tail] = [text.slice(own.at, place.at), text.slice(place.end, own.end)].map(frame);
-  return [text, ...later].some((said) =>
-    sentencesOf(said ?? '').some((sentence) => {
-      const words = said!.slice(sentence.at, sentence.end);
+  return [text, ...later].some((said = '') =>
+    sentencesOf(said).some((sentence) => {
+      const words = said.slice(sentence.at, sentence.end);
       return tokensOf(words).some(
         (token) =>
           /\d/.test(token.text) &&
@@ -135,8 +135,7 @@ function sentencesOf(text: string): { readonly at: number; readonly end: number 
 
 /** Values this many and more in a row, with only commas between, are a list to choose from. */
 const LISTED = 3;
-const OR =
-  /^(?:\s*[\p{L}\p{Sc}%]+){0,2}\s*,?\s*\b(?:and\/)?or\b(?:\s+(?:maybe|perhaps|even|possibly))?\s*#?\p{Sc}?$/iu;
+const OR = /^(?:\s*[\p{L}\p{Sc}%]+){0,2}\s*,?\s*\b(?:and\/)?or\b(?:\s+(?:maybe|perhaps|even|possibly))?\s*#?\p{Sc}?$/iu;
 const COMMA = /^\s*[,;|–]\s*#?\p{Sc}?$/u;
 const AND = /^\s*,?\s*(?:and|&)\s*#?\p{Sc}?$/iu;
 const UNSURE = /\b(?:either|maybe|perhaps|possibly|could be|might be|may be|one of|any of)\b[^.!?]*$/iu;
@@ -186,7 +185,10 @@ function spelled(word: string, before: string, after: string): string | undefine
   const [tens, unit, ...rest] = word.toLowerCase().split('-');
   if (rest.length > 0) return undefined;
   if (tens === 'none') return '0';
-  if (tens === 'one' && (/\b(?:no|any|every|some|each|this|that|the|which|another)\s+$/i.test(before) || /^\s+of\b/i.test(after)))
+  if (
+    tens === 'one' &&
+    (/\b(?:no|any|every|some|each|this|that|the|which|another)\s+$/i.test(before) || /^\s+of\b/i.test(after))
+  )
     return undefined;
   if (unit === undefined && UNITS.includes(tens)) return String(UNITS.indexOf(tens));
   const ten = (TENS.indexOf(tens) + 2) * 10;
@@ -206,7 +208,8 @@ function tokensOf(text: string): Token[] {
     const isUnit = /^\p{L}*$/u.test(word.slice(number.length)) || number.length > word.length;
     const token = number !== '' && isUnit ? number : word;
     const end = at + token.length;
-    const counted = number === '' ? spelled(word, text.slice(Math.max(0, at - 12), at), text.slice(end, end + 6)) : undefined;
+    const counted =
+      number === '' ? spelled(word, text.slice(Math.max(0, at - 12), at), text.slice(end, end + 6)) : undefined;
     if (token !== '') tokens.push({ text: counted ?? token, at, end });
     at += Math.max(1, token.length);
     // The rest of "12kg" is its unit.
@@ -232,7 +235,12 @@ function numbersOf(text: string): number[] {
 
 const SAME_UNITS = [
   ...['€ eur euro euros', '$ usd dollar dollars', '£ gbp pound pounds', '¥ jpy yen', '₹ inr rupee rupees'],
-  ...['% percent pct', 'kg kilo kilos kilogram kilograms', 'g gram grams', 'km kilometre kilometres kilometer kilometers'],
+  ...[
+    '% percent pct',
+    'kg kilo kilos kilogram kilograms',
+    'g gram grams',
+    'km kilometre kilometres kilometer kilometers',
+  ],
   ...['h hr hrs hour hours', 'min mins minute minutes', 's sec seconds', 'day days', 'week weeks', 'month months'],
   ...['year years', 'gb gigabyte gigabytes', 'mb megabyte megabytes', 'night nights'],
 ].map((names) => names.split(' '));
@@ -250,7 +258,8 @@ function unitAt(text: string, { at, end }: Token): string | undefined {
 
 /** A number with or without a unit, whole: "$1,120.50", "12 EUR", "3 days", "25 %". */
 function quantityOf(text: string): { readonly numbers: readonly number[]; readonly unit?: string } | undefined {
-  const [, before, number, after] = /^\s*(\p{Sc}|[A-Z]{3}\s)?\s*([-−]?\d[\d.,'’\u00a0\u202f]*)\s*(\p{Sc}|%|\p{L}+)?\s*$/u.exec(text) ?? [];
+  const [, before, number, after] =
+    /^\s*(\p{Sc}|[A-Z]{3}\s)?\s*([-−]?\d[\d.,'’\u00a0\u202f]*)\s*(\p{Sc}|%|\p{L}+)?\s*$/u.exec(text) ?? [];
   const numbers = number === undefined ? [] : numbersOf(number);
   const [left, right] = [before, after].map((unit) => (unit === undefined ? undefined : unitNamed(unit.trim())));
   // "12B" and "7 May" are no quantities.
@@ -280,7 +289,10 @@ function phrasesIn(text: string, phrase: string): Token[] {
     .replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
     .replaceAll(/\d(?=\d)/g, '$&,?')
     .replaceAll(/\s+/g, '\\s+');
-  const [head, tail] = [/^[\p{L}\p{N}]/u.test(words) ? '(?<![\\p{L}\\p{N}])' : '', /[\p{L}\p{N}]$/u.test(words) ? '(?![\\p{L}\\p{N}])' : ''];
+  const [head, tail] = [
+    /^[\p{L}\p{N}]/u.test(words) ? '(?<![\\p{L}\\p{N}])' : '',
+    /[\p{L}\p{N}]$/u.test(words) ? '(?![\\p{L}\\p{N}])' : '',
+  ];
   if (words === '') return [];
   const found = text.matchAll(new RegExp(`${head}${written}${tail}`, 'giu'));
   return [...found].map(({ 0: said, index }) => ({ text: said, at: index, end: index + said.length }));

@@ -24,7 +24,8 @@ export function verifyEpisode(domain: ToolsDomain, task: ToolsTask, end: Episode
 
 /** Of what had to come about; nothing where something was done that must not be, or the start passes all of it. */
 function shareOf(checks: readonly CheckResult[]): number {
-  const isBroken = ({ name, passed }: CheckResult) => passed === false && /^(?:not called|never|before|confirmed): /.test(name);
+  const isBroken = ({ name, passed }: CheckResult) =>
+    passed === false && /^(?:not called|never|before|confirmed): /.test(name);
   if (checks.some((check) => isBroken(check) || check.name === 'start')) return 0;
   const wanted = checks.filter(({ name }) => !/^(?:not called|never|before|confirmed): /.test(name));
   return wanted.filter(({ passed }) => passed === true).length / wanted.length;

@@ -27,8 +27,8 @@ import { findTricks, type TricksReport } from '../../../synth/hacker/find-tricks
 import type { DatasetReport } from '../../../synth/quality/filter.js';
 import { type SplitShares, splitOf } from '../../../synth/quality/quality-config.js';
 import { QualityPipeline } from '../../../synth/quality/quality-pipeline.js';
-import { makeTasks } from '../../../synth/tasks/make-tasks.js';
 import { lintTasks, type TaskFinding } from '../../../synth/tasks/lint-tasks.js';
+import { makeTasks } from '../../../synth/tasks/make-tasks.js';
 import {
   generateProbes,
   generateSuccesses,
@@ -345,7 +345,14 @@ async function tasksAudit(context: JobContext<ToolsScenario>) {
     const rows = [['tasks', formatCount(domain.tasks.length)] as const, ...taskFacts(tasks)];
     const report = { title: `Tasks: ${config.name}`, blocks: [{ kind: 'facts', rows }] } as const;
     const passed = tasks.every(({ shuts }) => !shuts);
-    const found = { job: 'audit', family: 'tools', evaluationSet, wallSeconds: context.metrics.wallSeconds, passed, tasks };
+    const found = {
+      job: 'audit',
+      family: 'tools',
+      evaluationSet,
+      wallSeconds: context.metrics.wallSeconds,
+      passed,
+      tasks,
+    };
     return { ...found, report: await publish(context, report, evaluationSet) };
   } finally {
     domain.close();
