@@ -60,7 +60,8 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
       const found = await played(domain, declared, episode, i);
       const isRight = found.reward === episode.worth;
       const isWrongImitated = episode.worth !== 1 && found.imitated;
-      const tally = (byKind[episode.kind] ??= { planted: 0, right: 0 });
+      const tally = byKind[episode.kind] ?? { planted: 0, right: 0 };
+      byKind[episode.kind] = tally;
       tally.planted++;
       n++;
       if (isRight) {

@@ -38,7 +38,8 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
       if (task === undefined) throw new Error(`the domain ${name} has no task "${defect.task}"`);
       const findings = await lintTask(domain, changed(task, defect.change));
       const isFound = findings.some(({ kind }) => kind === defect.finds);
-      const tally = (byKind[defect.finds] ??= { planted: 0, found: 0 });
+      const tally = byKind[defect.finds] ?? { planted: 0, found: 0 };
+      byKind[defect.finds] = tally;
       tally.planted++;
       n++;
       if (isFound) {

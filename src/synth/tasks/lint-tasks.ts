@@ -292,7 +292,7 @@ function cheatsOf({ domain, task }: Linted, { answers, end }: Played, isIdle: bo
     }
   const hedged = alternatives(say ?? '', communicate);
   if (hedged !== say) add('passes-alternatives', 'lists alternatives', { calls, say: hedged });
-  if (confirmed.length > 0) add('passes-unasked', 'does it without asking', { calls, say, asks: false });
+  if (calls.some(({ name }) => confirmed.includes(name))) add('passes-unasked', 'does it without asking', { calls, say, asks: false });
   else if (changes.length > 0 && asksForConsent(domain.policy)) {
     const hint = ', though the policy wants a yes first: `confirmed` verifies that';
     add('passes-unasked', 'does it without asking', { calls, say, asks: false, shuts: false, hint });
