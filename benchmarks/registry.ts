@@ -281,6 +281,20 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'none',
     load: () => import('./trust-users.js'),
   },
+  'trust.rewards': {
+    title:
+      'Planted episodes (wrong, lucky, incomplete, policy-breaking; right in other words, in another order) in six domains that are given what they are worth (raw: by kind, misses, wrong ones imitated); needs REVERIE_SHARED_DATA',
+    unit: 'share',
+    baseline: 'none',
+    load: () => import('./trust-rewards.js'),
+  },
+  'trust.tasks': {
+    title:
+      'Planted and publicly reported defects of tasks that the audit of tasks finds (raw: what it says of the tasks of τ-bench and helpdesk); needs REVERIE_SHARED_DATA',
+    unit: 'share',
+    baseline: 'none',
+    load: () => import('./trust-tasks.js'),
+  },
 };
 
 function dreamVsBest(body: string): BenchmarkEntry {

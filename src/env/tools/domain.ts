@@ -161,16 +161,27 @@ export interface VerifierSpec {
   readonly state?: 'reference';
   /** Of the end state: the value at a JSON Pointer; `exists: false` for nothing there. */
   readonly assert?: readonly { readonly path: string; readonly equals?: Json; readonly exists?: boolean }[];
-  /** Texts the agent must have told the user; compared without case and thousands separators. */
+  /** Values the agent must have told the user: whole words and ids, numbers as numbers, none as one of several alternatives. */
   readonly communicate?: readonly string[];
+  /** An answer of a tool must have held each of these before it was told. */
+  readonly grounded?: boolean;
   /** Calls that must have been made; given arguments must be equal, others are free. */
   readonly called?: readonly CallSpec[];
+  /** Tools of which no call may have succeeded. */
   readonly notCalled?: readonly string[];
+  /** Tools that may not even have been tried. */
+  readonly never?: readonly string[];
+  /** The tools listed may succeed only after the one they are listed under has (`a | b`: one of these). */
+  readonly before?: Readonly<Record<string, readonly string[]>>;
+  /** Tools that may be called only once the user has said yes to a proposal of the call. */
+  readonly confirmed?: readonly string[];
   readonly checks?: readonly string[];
   /** Sentences for a judge: each must hold. Only an audited judge may decide them. */
   readonly rubric?: readonly string[];
   /** The episode is worth the sum of what the real environment paid on the way, and nothing else can tell. */
   readonly rewards?: 'sum';
+  /** A failed episode is worth the share of what it brought about, unless it did what it must not. */
+  readonly partial?: boolean;
 }
 
 export interface ToolsTask {

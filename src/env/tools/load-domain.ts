@@ -14,6 +14,7 @@ import { callChecks, jsonProblem, STATE_LIMITS } from './check-action.js';
 import { DeclaredRules, requirementSchema, rulesFileSchema } from './declared-rules.js';
 import { allTools, type CallSpec, type ToolRules, type ToolSpec, type ToolsDomain, type ToolsTask } from './domain.js';
 import { type PhraseBook, phrasesFileSchema, problemOfPhrases } from './phrases.js';
+import { firstTools } from './process-checks.js';
 import { sandboxedRules } from './sandbox/sandboxed-rules.js';
 import { initialStateOf } from './situation.js';
 
@@ -73,10 +74,15 @@ const verifierSchema = z.strictObject({
     .array(z.strictObject({ path: z.string(), equals: z.json().optional(), exists: z.boolean().optional() }))
     .optional(),
   communicate: z.array(text).optional(),
+  grounded: z.boolean().optional(),
   called: z.array(call).optional(),
   notCalled: z.array(name).optional(),
+  never: z.array(name).optional(),
+  before: z.record(name, z.array(name).min(1)).optional(),
+  confirmed: z.array(name).optional(),
   checks: z.array(name).optional(),
   rubric: z.array(text).optional(),
+  partial: z.boolean().optional(),
 });
 
 export const toolsTaskSchema = z.strictObject({
@@ -424,15 +430,20 @@ function problemOfCalls({ tools }: ToolsDomain, { reference, failures, verifier 
     ...(failures ?? []).flatMap(({ name, calls }) => placed(`failure "${name}"`, calls)),
   ];
   const known = tools.map(({ name }) => name);
-  const named = [...(verifier.called ?? []).map(({ name }) => name), ...(verifier.notCalled ?? [])];
+  const { called = [], notCalled = [], never = [], confirmed = [], before = {} } = verifier;
+  const ordered = Object.entries(before).flatMap(([first, later]) => [...firstTools(first), ...later]);
+  const named = [...called.map(({ name }) => name), ...notCalled, ...never, ...confirmed, ...ordered];
   const unknown = named.find((name) => !known.includes(name));
   if (unknown !== undefined) return `verifier: unknown tool "${unknown}" (did you mean "${nearest(unknown, known)}"?)`;
   return listed.flatMap(({ call, where }) => check.problems(call).map((problem) => `${where}: ${problem}`))[0];
 }
 
 function problemOfVerifier({ verifier, reference }: ToolsTask): string | undefined {
-  const parts = Object.values(verifier).flatMap((part) => part ?? []);
-  if (parts.length === 0) return 'verifier: it verifies nothing, so that every episode would pass';
+  const { grounded, partial: _, ...parts } = verifier;
+  if (Object.values(parts).every((part) => part === undefined || Object.keys(part).length === 0))
+    return 'verifier: it verifies nothing, so that every episode would pass';
+  if (grounded === true && !parts.communicate?.length)
+    return 'verifier: "grounded" is about what "communicate" lists: there is none';
   if (verifier.state === 'reference' && reference === undefined) {
     return 'verifier: "state: reference" needs the reference calls';
   }

@@ -278,7 +278,8 @@ export async function settleVerdict(
   }
   if (judge === undefined || verdict.reward !== null) return { verdict, outcome, cost: NO_COST };
   const decided = await judge(ended, signal);
-  return { ...settle(decided.verdict, facts), cost: decided.cost };
+  // A judge sees what a world does not tell.
+  return { ...settle(decided.verdict, { ...facts, untold: undefined }), cost: decided.cost };
 }
 
 export function episodeRecord(

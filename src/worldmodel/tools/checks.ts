@@ -109,7 +109,7 @@ function callProblems({ domain, state, call, proposal, trust }: ProposalQuery): 
   return [
     ...problems,
     ...reasons.map((reason) => `The call must fail here, with an error: ${reason}`),
-    ...callChecks(domain.tools).answerProblems(call.name, proposal.observation),
+    ...callChecks(allTools(domain)).answerProblems(call.name, proposal.observation),
   ];
 }
 

@@ -120,7 +120,7 @@ export const realBackend: BackendEntry = {
   summary: 'The real environment, asked where no other backend could answer.',
   trust: 'exact',
   isReal: (domain) =>
-    elsewhere(domain) !== undefined || domain.tools.every(({ name }) => domain.rules?.tools.has(name) === true),
+    elsewhere(domain) !== undefined || allTools(domain).every(({ name }) => domain.rules?.tools.has(name) === true),
   make: async () => {
     return ({ real }) => (real ? new RealModel(real) : 'real: there is no real environment');
   },

@@ -10,8 +10,7 @@ import { mean } from '../../../core/statistics.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import type { Message } from '../../../env/tools/message.js';
 import type { Prediction } from '../../../env/tools/prediction.js';
-import { elsewhere, isWorkedOutLater, realResponder } from '../../../env/tools/rules-responder.js';
-import { isSolvedAtStart, SOLVED_AT_START } from '../../../env/tools/verify-episode.js';
+import { elsewhere, realResponder } from '../../../env/tools/rules-responder.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
 import { earlyExperience } from '../../../synth/early-experience/early-experience.js';
@@ -21,6 +20,7 @@ import { openAiMessage } from '../../../synth/export/episodes/format.js';
 import type { DatasetReport } from '../../../synth/quality/filter.js';
 import { type Deficit, DeficitLedger } from '../../../synth/signals/deficits.js';
 import { behaviourTable, UserBehaviour } from '../../../synth/signals/user-behaviour.js';
+import { lintTasks } from '../../../synth/tasks/lint-tasks.js';
 import { TextPolicyAgent } from '../../../training/text-play.js';
 import { formatCount, formatCounts, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
@@ -74,6 +74,9 @@ export async function synthEpisodesJob(context: Context) {
   }
 }
 
+/** Tasks without reward that are named. */
+const SHOWN_DEFECTS = 5;
+
 async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue | undefined) {
   const { scenario, out, log, metrics, progress } = context;
   const { config } = scenario;
@@ -83,8 +86,9 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   const { responder, budget } = parts;
   const evaluationSet = episodesSet(context, parts, responder, tasks);
   const { gates, judge } = await passGates(context, parts, tasks);
-  const free = tasks.filter((task) => !isWorkedOutLater(task) && isSolvedAtStart(domain, task));
-  if (free.length > 0) log(`No reward is given in ${free.map(({ id }) => `"${id}"`).join(', ')}: ${SOLVED_AT_START}.`);
+  const unfit = (await lintTasks(domain, tasks)).filter(({ shuts }) => shuts);
+  for (const { task, problem } of unfit.slice(0, SHOWN_DEFECTS)) log(`No reward is given in "${task}": ${problem}.`);
+  if (unfit.length > SHOWN_DEFECTS) log(`And ${unfit.length - SHOWN_DEFECTS} more: see reverie audit --tasks.`);
   const statistics = new RowStatistics();
   const ledger = new DeficitLedger();
   const users = new UserBehaviour();

@@ -27,8 +27,8 @@ import { findTricks, type TricksReport } from '../../../synth/hacker/find-tricks
 import type { DatasetReport } from '../../../synth/quality/filter.js';
 import { type SplitShares, splitOf } from '../../../synth/quality/quality-config.js';
 import { QualityPipeline } from '../../../synth/quality/quality-pipeline.js';
+import { lintTasks, type TaskFinding } from '../../../synth/tasks/lint-tasks.js';
 import { makeTasks } from '../../../synth/tasks/make-tasks.js';
-import { taskFaults } from '../../../synth/tasks/task-checks.js';
 import {
   generateProbes,
   generateSuccesses,
@@ -323,6 +323,7 @@ export type AuditResult = Awaited<ReturnType<typeof audited>>;
 
 /** `reverie audit`: is this simulator safe to take rewards from? */
 export async function auditJob(context: JobContext<ToolsScenario>) {
+  if (context.inputs.tasks === true) return tasksAudit(context);
   const parts = await makeParts(context);
   try {
     const result = await audited(context, parts);
@@ -332,6 +333,46 @@ export async function auditJob(context: JobContext<ToolsScenario>) {
   } finally {
     await parts.close();
   }
+}
+
+/** The tasks alone, of all splits, by the domain's rules. */
+async function tasksAudit(context: JobContext<ToolsScenario>) {
+  const { config, folder } = context.scenario;
+  const domain = await makeDomain(config.domain, { folder });
+  try {
+    const evaluationSet = toolsSet(context, domain, domain.tasks, {}, {});
+    const tasks = await lintTasks(domain, domain.tasks);
+    const rows = [['tasks', formatCount(domain.tasks.length)] as const, ...taskFacts(tasks)];
+    const report = { title: `Tasks: ${config.name}`, blocks: [{ kind: 'facts', rows }] } as const;
+    const passed = tasks.every(({ shuts }) => !shuts);
+    const found = {
+      job: 'audit',
+      family: 'tools',
+      evaluationSet,
+      wallSeconds: context.metrics.wallSeconds,
+      passed,
+      tasks,
+    };
+    return { ...found, report: await publish(context, report, evaluationSet) };
+  } finally {
+    domain.close();
+  }
+}
+
+/** Tasks that are not fit to be rewarded, each; what else was noticed, by kind. */
+function taskFacts(findings: readonly TaskFinding[]): Fact[] {
+  const unfit = findings.filter(({ shuts }) => shuts);
+  const notes = new Map<string, TaskFinding[]>();
+  for (const note of findings) if (!note.shuts) notes.set(note.kind, [...(notes.get(note.kind) ?? []), note]);
+  return [
+    ['not fit to be rewarded', formatCount(new Set(unfit.map(({ task }) => task)).size)],
+    ...unfit.map(({ task, problem }): Fact => ['  task', `${task}: ${problem}`]),
+    ...[...notes.values()].map((same): Fact => {
+      const [{ task, problem }] = same;
+      const others = same.length > 1 ? ` (and ${formatCount(same.length - 1)} like it)` : '';
+      return ['  to be looked at', `${task}: ${problem}${others}`];
+    }),
+  ];
 }
 
 /** All gates, whatever the scenario enables. */
@@ -345,7 +386,7 @@ async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
   const settings = { mustFail, mustSucceed, hacker, judge: judged?.audit ?? null };
   const evaluationSet = toolsSet(context, domain, tasks, policies, settings);
   const sound = await mustFailReport(context, parts);
-  const faults = await taskFaults(domain, tasks);
+  const faults = await lintTasks(domain, tasks);
   const able = await mustSucceedReport(context, parts);
   const audit = judge && (await judgeAudit(context, judge.judge, domain, judged!.audit.labelled));
   const refusal = audit && refusalOf(() => requireAudited(judge.judge, domain, audit, judged!.audit.limits));
@@ -360,7 +401,7 @@ async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
   return {
     ...{ job: 'audit', family: 'tools', evaluationSet, wallSeconds: context.metrics.wallSeconds },
     mustFail: suite(sound, 'must-fail.json', () => requireMustFail(sound, mustFail.limit)),
-    /** Tasks that are not fit to be rewarded, and why. */
+    /** What was found of tasks; those that it `shuts` are given no reward. */
     tasks: faults,
     mustSucceed:
       able.total === 0 ? null : suite(able, 'must-succeed.json', () => requireMustSucceed(able, mustSucceed.limit)),
@@ -379,15 +420,14 @@ async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
 const SHOWN_FAILURES = 5;
 
 function auditFacts({ mustFail, mustSucceed, tasks, judge, hacker }: AuditResult): Fact[] {
-  const isFit = mustFail.passed && tasks.length === 0;
   const failures = (suite: NonNullable<AuditResult['mustSucceed']>) =>
     suite.failures.slice(0, SHOWN_FAILURES).map(({ probe, problem }): Fact => ['  failed', `${probe}: ${problem}`]);
   const facts: Fact[] = [
-    ['must-fail suite', `${formatShare(mustFail.rate)}: ${isFit ? 'fit' : 'NOT fit'} to give rewards`],
-    ...tasks.map(({ task, problem }): Fact => ['  task', `${task}: ${problem}`]),
+    ['must-fail suite', `${formatShare(mustFail.rate)}: ${mustFail.passed ? 'fit' : 'NOT fit'} to give rewards`],
     ...Object.entries(mustFail.byKind).map(([kind, rate]): Fact => [`  ${kind}`, formatShare(rate)]),
     ...failures(mustFail),
   ];
+  facts.push(...taskFacts(tasks));
   if (mustSucceed !== null) {
     const does = mustSucceed.passed ? 'answers' : 'does NOT answer';
     facts.push(['must-succeed suite', `${formatShare(mustSucceed.rate)}: ${does} what is possible`]);

@@ -54,6 +54,7 @@ import {
 } from '../../../synth/episodes/run-episode.js';
 import { deficitOf, lostStep } from '../../../synth/signals/deficits.js';
 import { Curriculum } from '../../../synth/tasks/curriculum.js';
+import { defectOf } from '../../../synth/tasks/lint-tasks.js';
 import { prefilterEpisodes } from '../../../synth/tasks/seed-filter.js';
 import { amplifyTrajectory } from '../../../worldmodel/llm/amplify.js';
 import { LlmUser } from '../../../worldmodel/llm/llm-user.js';
@@ -167,6 +168,7 @@ export function makeEpisodeEnvironment(
   { domain, user }: Pick<ToolsParts, 'domain' | 'user'>,
   responder: Responder,
   config: ToolsScenarioConfig,
+  withheld?: (task: ToolsTask) => Promise<string | undefined>,
 ): ToolsEpisodeEnvironment {
   const { maxSteps } = config.synth;
   return new ToolsEpisodeEnvironment({
@@ -177,6 +179,7 @@ export function makeEpisodeEnvironment(
     maxSteps,
     maxTurns: config.user.maxTurns,
     ...(config.user.patience !== null && { patience: config.user.patience }),
+    withheld,
   });
 }
 
@@ -382,7 +385,10 @@ export async function rowsHere(context: RowContext, parts: ToolsParts, settings:
   const episode = episodeSettings(context, parts, settings);
   return async ({ plan, task, maxSteps }, signal) => {
     try {
-      const made = await attempted((now) => make(now, task, { ...episode, maxSteps }, signal), plan, episode);
+      // The real environment is recorded as it judges.
+      const defect = settings.source === 'real' ? undefined : await defectOf(domain, task);
+      const own = { ...episode, maxSteps, withheld: episode.withheld ?? defect };
+      const made = await attempted((now) => make(now, task, own, signal), plan, own);
       const lost = lostStep(domain, task, made);
       const record = { ...made, ...(lost !== undefined && { lostStep: lost }) };
       const lostBy = deficitOf(domain, task, record);
@@ -559,7 +565,7 @@ async function amplifiedRows({ config, folder }: ToolsScenario, { domain, cast }
     const end = { initialState, finalState, messages };
     const predictions = written.steps.flatMap((step) => step.predictions);
     // Who wrote it wrote the world, too: what had to be cut for its faults is none of the agent's.
-    const facts = withAnswers(problems.length > 0 ? { doubted: problems[0] } : {}, predictions);
+    const facts = withAnswers(problems.length > 0 ? { doubted: problems[0] } : {}, predictions, domain.rules?.earned);
     const found = settle(verifyEpisode(domain, task, end), facts);
     const { cost, ...settled } = await settleVerdict({ task, domain, end, ...found, facts }, settings, signal);
     const policyVersion = `${modelVersion} (whole trajectory)`;
