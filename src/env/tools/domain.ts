@@ -7,7 +7,7 @@ import type { Entry } from '../../core/registry.js';
 import type { InducedRules } from './induced-schema.js';
 import type { Message, ToolCall } from './message.js';
 import type { PhraseBook } from './phrases.js';
-import type { Operation } from './prediction.js';
+import type { Operation, StateCheck } from './prediction.js';
 
 export interface ToolSpec {
   readonly name: string;
@@ -18,6 +18,8 @@ export interface ToolSpec {
   readonly kind: 'read' | 'write' | 'generic';
   /** A successful call ends the episode (hand-over to a human). */
   readonly terminates?: boolean;
+  /** Checks of the state that its simulated answers are not held to. */
+  readonly skipChecks?: readonly StateCheck[];
 }
 
 export interface ToolOutcome {

@@ -14,6 +14,7 @@ import { callChecks, jsonProblem, STATE_LIMITS } from './check-action.js';
 import type { CallSpec, ToolSpec, ToolsDomain, ToolsTask } from './domain.js';
 import { type InducedRules, inducedFileSchema } from './induced-schema.js';
 import { type PhraseBook, phrasesFileSchema, problemOfPhrases } from './phrases.js';
+import { STATE_CHECKS } from './prediction.js';
 import { type SandboxedRules, sandboxedRules } from './sandbox/sandboxed-rules.js';
 import { initialStateOf } from './situation.js';
 
@@ -41,6 +42,7 @@ export const toolsFileSchema = z
       parameters: z.record(z.string(), z.json()),
       kind: z.enum(['read', 'write', 'generic']),
       terminates: z.boolean().optional(),
+      skipChecks: z.array(z.enum(STATE_CHECKS)).optional(),
     }),
   )
   .min(1);
