@@ -92,7 +92,7 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
 function judge({ domain, records, ...reply }: Reply) {
   const { state, call, operations, observation, isError } = reply;
   const checked = checkProposal({
-    ...{ domain: { ...domain, rules: undefined }, state, call: { id: 'call', ...call }, messages: [], records },
+    ...{ domain: { ...domain, rules: undefined }, state, call, messages: [], records },
     proposal: { operations, observation, isError, confidence: 1 },
   });
   const { findings = {}, problems = [] } = checked;

@@ -434,10 +434,12 @@ function phraseRead(query: StateQuery, steps: readonly ExperienceStep[]): JsonOb
     const any = new RegExp(`(?<![\\p{L}\\p{N}])(?:${texts.map(escaped).join('|')})(?![\\p{L}\\p{N}])`, 'gu');
     let [pattern, from] = ['', 0];
     for (const { 0: text, index } of step.observation.matchAll(any)) {
-      // A value that two fields share says of neither that it stands here.
-      const of = fields.get(text) ?? [];
-      const isRead = of.length === 1 && !keys.includes(of[0]);
-      if (isRead) keys.push(of[0]);
+      // A value that two fields share says of neither that it stands here, unless a name stands before it.
+      const of = (fields.get(text) ?? []).filter((key) => !keys.includes(key));
+      const label = plainKey(step.observation.slice(Math.max(from, index - 20), index));
+      const key = of.length === 1 ? of[0] : of.find((each) => label.endsWith(plainKey(each)));
+      const isRead = key !== undefined;
+      if (isRead) keys.push(key);
       pattern += `${escaped(step.observation.slice(from, index))}${isRead ? '(.+?)' : '.+?'}`;
       from = index + text.length;
     }
@@ -580,16 +582,15 @@ function successWithoutChange(query: StateQuery): Found {
 /** What the call sets is so already. */
 function isAlreadySo(state: JsonObject, { arguments: given }: CallSpec): boolean {
   const named = recordsOf(state, given);
-  const rest = Object.entries(given).filter(([key]) => !named.some((one) => one.key === key));
-  return (
-    rest.length > 0 &&
-    rest.every(([key, value]) =>
-      named.some(({ record }) => {
-        const field = fieldOf(record.value, key);
-        return field !== undefined && canonicalJson(record.value[field]) === canonicalJson(value);
-      }),
-    )
-  );
+  const sets = Object.entries(given).flatMap(([key, value]) => {
+    const fields = named.flatMap(({ record }) => {
+      const field = fieldOf(record.value, key);
+      return field === undefined || String(value) === record.id ? [] : [record.value[field]];
+    });
+    if (fields.length === 0) return named.some((one) => one.key === key) ? [] : [false];
+    return [fields.some((field) => canonicalJson(field) === canonicalJson(value))];
+  });
+  return sets.length > 0 && sets.every(Boolean);
 }
 
 const SECRET = /pass|secret|pin|token/i;
