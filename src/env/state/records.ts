@@ -226,7 +226,7 @@ function isSameTime(told: string, held: string): boolean | undefined | 'no time'
   return numbers.slice(0, 3).every((number) => fits.includes(number)) && numbers.includes(day);
 }
 
-const PAIR = /^[\s>*•-]*([\p{L}][\p{L}\p{N}_ /-]{0,40}?)\**\s*[:=]\s*\**(.*)$/u;
+const PAIR = /^[\s>*•-]*([\p{L}][\p{L}\p{N}_/-]*(?: [\p{L}\p{N}_/-]+){0,3}?)\**\s*[:=](?!(?<=\d.)\d)\s*\**(.*)$/u;
 const HEADING = /^[\s#*•-]*([\p{L}][\p{L}_ -]{1,30}) (#?[\p{L}\p{N}_.-]*\d[\p{L}\p{N}_.-]*):?\**$/u;
 
 /** What an observation says as data: JSON, also in a fence, or lines of `key: value`; undefined where it is neither. */

@@ -410,7 +410,8 @@ export function unknownIds(query: ProvenanceQuery, isId: IdPattern): string[] {
 }
 
 function isMentioned(word: string, { domain, state, call, messages }: ProvenanceQuery): boolean {
-  if (wordsIn(call.arguments).has(word) || stateMentions(state, word)) return true;
+  const spellings = [word, word.toLowerCase(), word.toUpperCase()];
+  if (spellings.some((each) => wordsIn(call.arguments).has(each) || stateMentions(state, each))) return true;
   if (domain.policy.includes(word)) return true;
   return messages.some((message) => message.role !== 'system' && says(message, word));
 }

@@ -12,6 +12,7 @@ import {
   plainKey,
   readObservation,
   recordsNamed,
+  recordsReferred,
   type StateRecord,
   singular,
   textsIn,
@@ -129,10 +130,10 @@ interface Fault {
 class Reading {
   held = 0;
   readonly faults: Fault[] = [];
-  /** By plain key, how often it could be compared. */
-  readonly compared = new Map<string, number>();
   private readonly called: readonly StateRecord[];
   private readonly asked: readonly string[];
+  private readonly tool: string;
+  private readonly given: JsonObject;
 
   constructor(
     private readonly state: JsonObject,
@@ -140,7 +141,9 @@ class Reading {
     /** Keys that mean something else to this tool, as its records show. */
     private readonly other: ReadonlySet<string> = new Set(),
   ) {
-    this.called = recordsOf(state, call.arguments).map(({ record }) => record);
+    this.tool = call.name;
+    this.given = call.arguments;
+    this.called = calledBy(state, call.arguments);
     this.asked = textsIn(call.arguments);
   }
 
@@ -149,18 +152,32 @@ class Reading {
     const subject = this.object(told, undefined, this.called);
     const peers = this.called.filter(({ collection }) => collection === subject?.collection);
     if (subject === undefined || peers.length === 0 || peers.some(({ id }) => id === subject.id)) return;
-    const isLinked = peers.some(
-      ({ id, value }) => holds(told, id) || holds(value, subject.id) || holds(subject.value, id),
-    );
-    if (!isLinked) this.fault('', `answers about ${nameOf(subject)}, the call names ${nameOf(peers[0])}`);
+    const isOwn = Object.entries(told).some(([key, id]) => String(id) === subject.id && isKeyOf(key, subject.collection));
+    // `get_manager` answers with what the `manager` of the named record is.
+    const isLinked = ({ id, value }: StateRecord) =>
+      (!isOwn && holds(told, id)) ||
+      Object.entries(value).some(([key, of]) => of === subject.id && plainKey(this.tool).includes(plainKey(key)));
+    if (!peers.some(isLinked)) this.fault('', `answers about ${nameOf(subject)}, the call names ${nameOf(peers[0])}`);
   }
 
   private list(told: Json): void {
     if (!Array.isArray(told)) return;
     for (const each of told) {
-      if (isJsonObject(each)) this.object(each, undefined, []);
+      if (isJsonObject(each)) this.selected(this.object(each, undefined, []));
       else this.list(each);
     }
+  }
+
+  /** A listed record has something of what was asked for. */
+  private selected(listed: StateRecord | undefined): void {
+    if (listed === undefined || this.called.some(({ collection }) => collection === listed.collection)) return;
+    const asked = Object.entries(this.given).flatMap(([key, value]) => {
+      const field = fieldOf(listed.value, key) ?? fieldOf(listed.value, key.replace(/_?[iI]d$/, ''));
+      return field === undefined || typeof value !== 'string' ? [] : [{ key, value, held: listed.value[field] }];
+    });
+    if (asked.length === 0 || asked.some(({ value, held }) => isAlike(value, held) !== false)) return;
+    const { key, value, held } = asked[0];
+    this.fault('', `lists ${nameOf(listed)}, whose ${key} is ${shown(held)}; the call asks for ${shown(value)}`);
   }
 
   /** @param structural the record, or the part of one, that it is known to be; @param near records that it may be about */
@@ -252,9 +269,11 @@ class Reading {
         const field = fieldOf(record.value, key);
         return field === undefined ? [] : [{ record, held: record.value[field] }];
       });
-    const own = of(subject === undefined ? [] : [subject, ...equals]);
-    const prefixed = own.length > 0 || subject === undefined ? [] : this.prefixed(key, subject);
-    const places = [own, prefixed, of(joined)].find((found) => found.length > 0) ?? [];
+    const first = of(subject === undefined ? [] : [subject]);
+    // A record that the key itself names says nothing of whether that is the right one.
+    const own = [...first, ...of(equals).filter(({ record }) => first.length === 0 || record.id !== String(told))];
+    const prefixed = own.length > 0 || subject === undefined ? [] : this.prefixed(key, subject, equals);
+    const places = [own, prefixed, told === null ? [] : of(joined)].find((found) => found.length > 0) ?? [];
     if (places.length === 0) return;
     this.judge(key, places.map(({ record, held }) => this.isTold(told, held, record)), () => {
       const { record, held } = places[0];
@@ -263,12 +282,16 @@ class Reading {
   }
 
   /** `flightStatus` is the `status` of what `flight` names, `bookingStatus` that of the booking itself. */
-  private prefixed(key: string, subject: StateRecord) {
+  private prefixed(key: string, subject: StateRecord, equals: readonly StateRecord[]) {
     const plain = plainKey(key);
     const begun = Object.entries(scalarsOf(subject.value)).flatMap(([field, id]) =>
       recordsOf(this.state, { [field]: id }).map(({ record }) => ({ prefix: plainKey(field).replace(/id$/, ''), record })),
     );
-    return [{ prefix: plainKey(singular(subject.collection)), record: subject }, ...begun].flatMap(({ prefix, record }) => {
+    const parts = [subject, ...equals].flatMap((one) =>
+      Object.keys(one.value).map((field) => ({ prefix: plainKey(field), record: partOf(one, field) })),
+    );
+    const all = [{ prefix: plainKey(singular(subject.collection)), record: subject }, ...parts, ...begun];
+    return all.flatMap(({ prefix, record }) => {
       const rest = prefix !== '' && plain.startsWith(prefix) ? plain.slice(prefix.length) : '';
       const field = rest === '' || rest === 'id' ? undefined : fieldOf(record.value, rest);
       return field === undefined ? [] : [{ record, held: record.value[field] }];
@@ -282,8 +305,14 @@ class Reading {
     if (recordsNamed(this.state, told).length > 0) return false;
     const [record] = recordsNamed(this.state, held).filter((one) => one.value !== value);
     if (record === undefined) return false;
-    const words = wordsOf(textsIn(record.value).join(' '));
-    return wordsOf(told).some((word) => words.includes(word));
+    // Of several records of its kind it must be the one that the words fit best.
+    const words = wordsOf(told);
+    const fit = (one: JsonObject) => {
+      const own = new Set(wordsOf(textsIn(one).join(' ')));
+      return words.filter((word) => own.has(word)).length;
+    };
+    const best = fit(record.value);
+    return best > 0 && [...collectionsOf(this.state).get(record.collection)!.values()].every((one) => fit(one) <= best);
   }
 
   private deep(key: string, told: Json, held: Json, place: StateRecord): void {
@@ -309,13 +338,13 @@ class Reading {
     const [keys, values] = isMap ? [Object.keys(held), Object.values(held)] : [[], held as Json[]];
     if (told.length === 0 && values.length > 0)
       this.judge(key, [false], () => `says ${key} has nothing, ${nameOf(place)} has ${values.length}`);
+    const free = new Set(values.filter(isJsonObject));
     for (const each of told) {
       if (isJsonObject(each)) {
         const of = Object.values(scalarsOf(each)).find((value) => keys.includes(String(value)));
-        const parts = of === undefined ? values : [(held as JsonObject)[String(of)]];
-        const records = values.some(isJsonObject) ? parts.filter(isJsonObject) : [];
+        const records = of === undefined ? [...free] : [(held as JsonObject)[String(of)]].filter(isJsonObject);
         if (records.length === 0) this.object(each, undefined, []);
-        else this.element(each, records, place);
+        else free.delete(this.element(each, records, place));
         continue;
       }
       if (typeof each === 'object' || values.some((value) => typeof value === 'object' && value !== null && !isMap)) continue;
@@ -326,23 +355,23 @@ class Reading {
   }
 
   /** One of these must be what is told of it; of several the nearest is named. */
-  private element(told: JsonObject, parts: readonly JsonObject[], place: StateRecord): void {
+  private element(told: JsonObject, parts: readonly JsonObject[], place: StateRecord): JsonObject {
     const tries = parts.map((value, at) => {
       const trial = new Reading(this.state, { name: '', arguments: {} }, this.other);
       trial.object(told, { ...place, id: `${place.id}/${at}`, value }, []);
-      return trial;
+      return { trial, value };
     });
-    tries.sort((a, b) => a.faults.length - b.faults.length || b.held - a.held);
-    this.held += tries[0].held;
-    this.faults.push(...tries[0].faults);
-    for (const [key, count] of tries[0].compared) this.compared.set(key, (this.compared.get(key) ?? 0) + count);
+    tries.sort((a, b) => a.trial.faults.length - b.trial.faults.length || b.trial.held - a.trial.held);
+    const [{ trial, value }] = tries;
+    this.held += trial.held;
+    this.faults.push(...trial.faults);
+    return value;
   }
 
   /** Right if one place has it; a fault only if none may. */
   private judge(key: string, verdicts: readonly (boolean | undefined)[], text: () => string): void {
     const plain = plainKey(key);
     if (this.other.has(plain) || (!verdicts.includes(true) && verdicts.includes(undefined))) return;
-    this.compared.set(plain, (this.compared.get(plain) ?? 0) + 1);
     if (verdicts.includes(true)) this.held += 1;
     else this.fault(plain, text());
   }
@@ -350,6 +379,19 @@ class Reading {
   private fault(key: string, text: string): void {
     this.faults.push({ key, text });
   }
+}
+
+/** Records that a call names by their ids, or else by a value that one alone has: an address, a full name. */
+function calledBy(state: JsonObject, given: JsonObject): StateRecord[] {
+  const named = recordsOf(state, given).map(({ record }) => record);
+  if (named.length > 0) return named;
+  const texts = Object.values(given).filter((value) => typeof value === 'string' && /[\s@]/.test(value));
+  return texts.flatMap((text) => {
+    const having = [...collectionsOf(state)].flatMap(([collection, records]) =>
+      [...records].flatMap(([id, value]) => (Object.values(value).includes(text) ? [{ collection, id, value }] : [])),
+    );
+    return having.length === 1 ? having : [];
+  });
 }
 
 function scalarsOf(value: JsonObject): JsonObject {
@@ -496,15 +538,15 @@ function collectionsOfPlace(domain: ToolsDomain, tool: string, key: string): Rea
     for (const task of domain.tasks.filter(isReady)) {
       for (const call of task.reference?.calls ?? []) {
         for (const { key: place, record } of recordsOf(domain.initialState, call.arguments)) {
-          const name = `${call.name} ${place}`;
-          found.set(name, (found.get(name) ?? new Set()).add(record.collection));
+          for (const name of [`${call.name} ${place}`, place])
+            found.set(name, (found.get(name) ?? new Set()).add(record.collection));
         }
       }
     }
     known = found;
     places.set(domain, known);
   }
-  return known.get(`${tool} ${key}`) ?? new Set();
+  return known.get(`${tool} ${key}`) ?? known.get(key) ?? new Set();
 }
 
 function isPlaceOf(query: StateQuery, key: string, collection: string): boolean {
@@ -562,7 +604,8 @@ function existingDenied(query: StateQuery): Found {
   const found = about.filter(({ key, record }) => {
     const nouns = [...wordsOf(record.collection), singular(record.collection).toLowerCase(), ...wordsOf(key.replace(/([a-z])([A-Z])/g, '$1 $2').replaceAll('_', ' '))];
     const rest = wordsOf(text.replaceAll(record.id, ' ')).filter((word) => !PLAIN_WORDS.has(word) && !nouns.includes(word));
-    return rest.length === 0 && isPlaceOf(query, key, record.collection);
+    const isNamed = wordsOf(text).includes(singular(record.collection).toLowerCase());
+    return rest.length === 0 && (isNamed || isPlaceOf(query, key, record.collection));
   });
   if (found.length === 0) return 'unchecked';
   return found.map(({ record }) => `says "${shown(text)}", the state has ${nameOf(record)}`);
@@ -587,8 +630,8 @@ function isAlreadySo(state: JsonObject, { arguments: given }: CallSpec): boolean
       const field = fieldOf(record.value, key);
       return field === undefined || String(value) === record.id ? [] : [record.value[field]];
     });
-    if (fields.length === 0) return named.some((one) => one.key === key) ? [] : [false];
-    return [fields.some((field) => canonicalJson(field) === canonicalJson(value))];
+    // What no named record has a field for may have any effect but on these.
+    return fields.length === 0 ? [] : [fields.some((field) => canonicalJson(field) === canonicalJson(value))];
   });
   return sets.length > 0 && sets.every(Boolean);
 }
@@ -604,11 +647,17 @@ function changesOfOthers(query: StateQuery): Found {
   if (direct.length === 0) return changed.length > 0 ? 'unchecked' : undefined;
   const texts = textsIn(call.arguments).filter((text) => text.length > 2);
   const words = texts.flatMap((text) => text.split(/[\s,;()]+/));
-  const follow = (records: readonly StateRecord[]) =>
-    unique(records.flatMap((record) => [state, after].flatMap((at) => recordsNamed(at, record.id).filter(({ collection }) => collection === record.collection).flatMap(({ value }) => textsIn(value).flatMap((text) => recordsNamed(state, text))))));
-  const once = follow(direct);
-  const near = new Set([...direct, ...once, ...follow(once.slice(0, 50))].map(nameOf));
   const kinds = new Set(direct.map(({ collection }) => collection));
+  const valuesOf = ({ collection, id }: StateRecord) =>
+    [state, after].flatMap((at) => collectionsOf(at).get(collection)?.get(id) ?? []);
+  const byField = (records: readonly StateRecord[]) =>
+    records.flatMap((record) => valuesOf(record).flatMap((value) => recordsOf(state, scalarsOf(value)).map((one) => one.record)));
+  // Lists of others of its kind, as the members of a group, name nobody.
+  const listed = direct
+    .flatMap((record) => valuesOf(record).flatMap((value) => recordsReferred(state, value)))
+    .filter(({ collection }) => !kinds.has(collection));
+  const once = byField(direct);
+  const near = new Set([...direct, ...once, ...byField(once), ...listed].map(nameOf));
   const problems = changed.flatMap((record): string[] => {
     const isNear = near.has(nameOf(record)) || words.includes(record.id);
     const isReferring = !kinds.has(record.collection) && texts.some((text) => holds(record.value, text));
