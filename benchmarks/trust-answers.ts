@@ -142,7 +142,12 @@ function writtenDomain({ id, tools, state, reference = [] }: WrittenDomain): Too
   const calls = reference.map(([name, given]) => ({ name, arguments: given }));
   return {
     ...{ id, version: id, policy: '', stateSchema: { type: 'object' }, initialState: freezeDeep(state) },
-    tools: Object.entries(tools).map(([name, kind]) => ({ name, kind, description: name, parameters: { type: 'object' } })),
+    tools: Object.entries(tools).map(([name, kind]) => ({
+      name,
+      kind,
+      description: name,
+      parameters: { type: 'object' },
+    })),
     tasks: [{ id: 'task', family: 'task', user: { goal: '' }, verifier: {}, reference: { calls } }],
     close: () => {},
   };
@@ -179,7 +184,8 @@ const FORMS: Readonly<Record<string, (told: Json, rng: Rng) => string | undefine
         : undefined,
   'in a fence': (told) => `\`\`\`json\n${JSON.stringify(told, null, 2)}\n\`\`\``,
   'in a wrapper': (told) => JSON.stringify({ status: 'success', result: told }),
-  'keys in camel case': (told) => JSON.stringify(renamed(told, (key) => key.replace(/_([a-z])/g, (_, c) => c.toUpperCase()))),
+  'keys in camel case': (told) =>
+    JSON.stringify(renamed(told, (key) => key.replace(/_([a-z])/g, (_, c) => c.toUpperCase()))),
   'values as text': (told) => (isJsonObject(told) ? JSON.stringify(renamed(told, (key) => key, String)) : undefined),
   'in lines': (told) => {
     if (!isJsonObject(told)) return undefined;
@@ -200,70 +206,92 @@ function renamed(told: Json, name: (key: string) => string, scalar: (value: Json
 }
 
 /** Ways in which a true reply is made false; undefined where it cannot be. */
-const LIES: Readonly<Record<string, (truth: Truth, others: readonly Truth[], rng: Rng) => Partial<Truth> | undefined>> = {
-  'another value': (truth, _, rng) => {
-    const told = dataOf(truth);
-    const leaves = told === undefined ? [] : leavesOf(told, []).filter((path) => isField(truth, path));
-    if (leaves.length === 0) return undefined;
-    const path = leaves[rng.int(leaves.length)];
-    const value = otherValue(truth, String(path.at(-1)), valueAt(told!, path), rng);
-    return value === undefined ? undefined : { observation: JSON.stringify(replaced(told!, path, value)) };
-  },
-  'the answer for another': (truth, others, rng) => {
-    if (dataOf(truth) === undefined || truth.operations.length > 0) return undefined;
-    const same = others.filter(
-      (one) => one.call.name === truth.call.name && !one.isError && one.operations.length === 0 &&
-        comparableObservation(one.observation) !== comparableObservation(truth.observation) &&
-        idOf(one) !== undefined && idOf(one) !== idOf(truth),
-    );
-    return same.length === 0 ? undefined : { observation: same[rng.int(same.length)].observation };
-  },
-  'not found, though it is there': (truth) => {
-    const id = idOf(truth);
-    const [record] = id === undefined ? [] : recordsNamed(truth.state, id);
-    if (record === undefined || truth.isError) return undefined;
-    const noun = record.collection.replace(/s$/, '');
-    return { operations: [], isError: true, observation: `Error: ${noun} ${id} not found` };
-  },
-  'an answer for what is not there': (truth, _, rng) => {
-    const id = idOf(truth);
-    if (id === undefined || truth.isError || truth.operations.length > 0 || recordsNamed(truth.state, id).length === 0) return undefined;
-    const other = id.replace(/[0-9]/g, () => String(rng.int(10)));
-    if (!/\d/.test(id) || JSON.stringify(truth.state).includes(other)) return undefined;
-    const moved = (text: string) => text.replaceAll(id, other);
-    const call = { name: truth.call.name, arguments: JSON.parse(moved(JSON.stringify(truth.call.arguments))) };
-    return { call, observation: moved(truth.observation) };
-  },
-  'success without a change': (truth) => (truth.operations.length > 0 ? { operations: [] } : undefined),
-  'says one thing and writes another': (truth, _, rng) => {
-    const told = dataOf(truth);
-    if (told === undefined || truth.operations.length === 0) return undefined;
-    const at = truth.operations.findIndex(
-      (operation) => 'value' in operation && typeof operation.value !== 'object' && leavesOf(told, []).some((path) =>
-        path.at(-1) === operation.path.split('/').at(-1) && valueAt(told, path) === operation.value),
-    );
-    if (at < 0) return undefined;
-    const written = truth.operations[at] as Operation & { value: Json };
-    const value = otherValue(truth, written.path.split('/').at(-1)!, written.value, rng);
-    if (value === undefined) return undefined;
-    return { operations: truth.operations.map((operation, i) => (i === at ? { ...written, value } : operation)) };
-  },
-  'changes another as well': (truth, _, rng) => {
-    const [first] = truth.operations;
-    if (first === undefined) return undefined;
-    const collection = first.path.split('/')[1];
-    const records = collectionsOf(truth.state).get(collection);
-    const id = first.path.split('/')[2];
-    const told = JSON.stringify([truth.call, truth.observation, truth.operations, records?.get(id) ?? null]);
-    const strange = [...(records?.keys() ?? [])].filter((other) => !told.includes(other) && !other.includes('/'));
-    if (strange.length === 0) return undefined;
-    const other = strange[rng.int(strange.length)];
-    const field = Object.entries(records!.get(other)!).find(([, value]) => typeof value === 'string' && !recordsNamed(truth.state, value).length);
-    const value = field && otherValue(truth, field[0], field[1], rng);
-    if (value === undefined) return undefined;
-    return { operations: [...truth.operations, { op: 'replace', path: `/${collection}/${other.replaceAll('~', '~0')}/${field![0]}`, value }] };
-  },
-};
+const LIES: Readonly<Record<string, (truth: Truth, others: readonly Truth[], rng: Rng) => Partial<Truth> | undefined>> =
+  {
+    'another value': (truth, _, rng) => {
+      const told = dataOf(truth);
+      const leaves = told === undefined ? [] : leavesOf(told, []).filter((path) => isField(truth, path));
+      if (leaves.length === 0) return undefined;
+      const path = leaves[rng.int(leaves.length)];
+      const value = otherValue(truth, String(path.at(-1)), valueAt(told!, path), rng);
+      return value === undefined ? undefined : { observation: JSON.stringify(replaced(told!, path, value)) };
+    },
+    'the answer for another': (truth, others, rng) => {
+      if (dataOf(truth) === undefined || truth.operations.length > 0) return undefined;
+      const same = others.filter(
+        (one) =>
+          one.call.name === truth.call.name &&
+          !one.isError &&
+          one.operations.length === 0 &&
+          comparableObservation(one.observation) !== comparableObservation(truth.observation) &&
+          idOf(one) !== undefined &&
+          idOf(one) !== idOf(truth),
+      );
+      return same.length === 0 ? undefined : { observation: same[rng.int(same.length)].observation };
+    },
+    'not found, though it is there': (truth) => {
+      const id = idOf(truth);
+      const [record] = id === undefined ? [] : recordsNamed(truth.state, id);
+      if (record === undefined || truth.isError) return undefined;
+      const noun = record.collection.replace(/s$/, '');
+      return { operations: [], isError: true, observation: `Error: ${noun} ${id} not found` };
+    },
+    'an answer for what is not there': (truth, _, rng) => {
+      const id = idOf(truth);
+      if (
+        id === undefined ||
+        truth.isError ||
+        truth.operations.length > 0 ||
+        recordsNamed(truth.state, id).length === 0
+      )
+        return undefined;
+      const other = id.replace(/[0-9]/g, () => String(rng.int(10)));
+      if (!/\d/.test(id) || JSON.stringify(truth.state).includes(other)) return undefined;
+      const moved = (text: string) => text.replaceAll(id, other);
+      const call = { name: truth.call.name, arguments: JSON.parse(moved(JSON.stringify(truth.call.arguments))) };
+      return { call, observation: moved(truth.observation) };
+    },
+    'success without a change': (truth) => (truth.operations.length > 0 ? { operations: [] } : undefined),
+    'says one thing and writes another': (truth, _, rng) => {
+      const told = dataOf(truth);
+      if (told === undefined || truth.operations.length === 0) return undefined;
+      const at = truth.operations.findIndex(
+        (operation) =>
+          'value' in operation &&
+          typeof operation.value !== 'object' &&
+          leavesOf(told, []).some(
+            (path) => path.at(-1) === operation.path.split('/').at(-1) && valueAt(told, path) === operation.value,
+          ),
+      );
+      if (at < 0) return undefined;
+      const written = truth.operations[at] as Operation & { value: Json };
+      const value = otherValue(truth, written.path.split('/').at(-1)!, written.value, rng);
+      if (value === undefined) return undefined;
+      return { operations: truth.operations.map((operation, i) => (i === at ? { ...written, value } : operation)) };
+    },
+    'changes another as well': (truth, _, rng) => {
+      const [first] = truth.operations;
+      if (first === undefined) return undefined;
+      const collection = first.path.split('/')[1];
+      const records = collectionsOf(truth.state).get(collection);
+      const id = first.path.split('/')[2];
+      const told = JSON.stringify([truth.call, truth.observation, truth.operations, records?.get(id) ?? null]);
+      const strange = [...(records?.keys() ?? [])].filter((other) => !told.includes(other) && !other.includes('/'));
+      if (strange.length === 0) return undefined;
+      const other = strange[rng.int(strange.length)];
+      const field = Object.entries(records!.get(other)!).find(
+        ([, value]) => typeof value === 'string' && !recordsNamed(truth.state, value).length,
+      );
+      const value = field && otherValue(truth, field[0], field[1], rng);
+      if (value === undefined) return undefined;
+      return {
+        operations: [
+          ...truth.operations,
+          { op: 'replace', path: `/${collection}/${other.replaceAll('~', '~0')}/${field![0]}`, value },
+        ],
+      };
+    },
+  };
 
 function madeReplies(domain: ToolsDomain, most: number): Reply[] {
   const rng = Rng.fromSeed(7).split('trust-answers', domain.id);
@@ -277,7 +305,8 @@ function madeReplies(domain: ToolsDomain, most: number): Reply[] {
     } else {
       for (const [name, form] of Object.entries(FORMS)) {
         const observation = count(name) < most ? form(told, rng) : undefined;
-        if (observation !== undefined) made.push({ ...truth, observation, isTrue: true, kind: `${domain.id}: ${name}` });
+        if (observation !== undefined)
+          made.push({ ...truth, observation, isTrue: true, kind: `${domain.id}: ${name}` });
       }
     }
     for (const [name, lie] of Object.entries(LIES)) {
@@ -302,7 +331,10 @@ function truthsOf(domain: ToolsDomain): Truth[] {
       if (!domain.rules!.tools.has(call.name)) continue;
       const outcome = domain.rules!.execute(state, { id: 'call', ...call });
       const refused = domain.rules!.preconditions(state, { id: 'call', ...call });
-      const { operations, observation, isError } = refused.length > 0 && !outcome.isError ? { operations: [], observation: `Error: ${refused[0]}`, isError: true } : outcome;
+      const { operations, observation, isError } =
+        refused.length > 0 && !outcome.isError
+          ? { operations: [], observation: `Error: ${refused[0]}`, isError: true }
+          : outcome;
       found.set(JSON.stringify([call, observation]), { domain, state, call, operations, observation, isError });
       state = applyOperations(state, operations);
     }
@@ -321,7 +353,9 @@ function dataOf({ observation, isError }: Truth): JsonObject | Json[] | undefine
 
 function leavesOf(value: Json, path: readonly (string | number)[]): (readonly (string | number)[])[] {
   if (typeof value !== 'object' || value === null) return value === null ? [] : [path];
-  return Object.entries(value).flatMap(([key, each]) => leavesOf(each, [...path, Array.isArray(value) ? Number(key) : key]));
+  return Object.entries(value).flatMap(([key, each]) =>
+    leavesOf(each, [...path, Array.isArray(value) ? Number(key) : key]),
+  );
 }
 
 function valueAt(value: Json, path: readonly (string | number)[]): Json {
@@ -399,7 +433,16 @@ function recordedReplies(domain: ToolsDomain, path: string, most: number): Reply
       const { operations, isError } = domain.rules!.execute(state, { id: 'call', ...call });
       const observation = answer.content ?? '';
       const kind = `tau-airline, recorded: ${domain.tools.find(({ name }) => name === call.name)?.kind}`;
-      replies.set(JSON.stringify([call, observation]), { domain, state, call, operations, observation, isError, isTrue: true, kind });
+      replies.set(JSON.stringify([call, observation]), {
+        domain,
+        state,
+        call,
+        operations,
+        observation,
+        isError,
+        isTrue: true,
+        kind,
+      });
       state = applyOperations(state, operations);
     }
   }

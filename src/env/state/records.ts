@@ -118,7 +118,8 @@ const EMPTY = /^\s*(none|null|nil|n\/a|-|–)?\s*$/i;
 const MASKED = /^[*x•.\s-]*[*•]{2,}/i;
 const NUMBER = /(?<![\p{L}\p{N}.])[-−]?\d+(?:[,.'\u202f ]\d{3}(?!\d))*(?:\.\d+)?/gu;
 /** What is counted in several sizes: a number of another size is not known to be another amount. */
-const SIZED = /\d\s*(h|hours?|min|minutes?|s|sec|seconds?|days?|weeks?|months?|years?|k?g|lbs?|k?m|mi|cm|[kmg]b|k|%)\b|%/i;
+const SIZED =
+  /\d\s*(h|hours?|min|minutes?|s|sec|seconds?|days?|weeks?|months?|years?|k?g|lbs?|k?m|mi|cm|[kmg]b|k|%)\b|%/i;
 const WORDS = /[\p{L}\p{N}]+/gu;
 const LONG = 80;
 
@@ -233,7 +234,11 @@ const HEADING = /^[\s#*•-]*([\p{L}][\p{L}_ -]{1,30}) (#?[\p{L}\p{N}_.-]*\d[\p{
 export function readObservation(text: string): Json | undefined {
   const bare = text.trim().replace(/^```\w*\s*([\s\S]*?)\s*```$/, '$1');
   if (/^[[{]/.test(bare)) {
-    const python = bare.replaceAll("'", '"').replace(/\bNone\b/g, 'null').replace(/\bTrue\b/g, 'true').replace(/\bFalse\b/g, 'false');
+    const python = bare
+      .replaceAll("'", '"')
+      .replace(/\bNone\b/g, 'null')
+      .replace(/\bTrue\b/g, 'true')
+      .replace(/\bFalse\b/g, 'false');
     for (const json of [bare, python]) {
       try {
         return JSON.parse(json) as Json;

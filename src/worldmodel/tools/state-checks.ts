@@ -148,11 +148,16 @@ class Reading {
   }
 
   root(told: Json): void {
-    if (!isJsonObject(told)) return this.list(told);
+    if (!isJsonObject(told)) {
+      this.list(told);
+      return;
+    }
     const subject = this.object(told, undefined, this.called);
     const peers = this.called.filter(({ collection }) => collection === subject?.collection);
     if (subject === undefined || peers.length === 0 || peers.some(({ id }) => id === subject.id)) return;
-    const isOwn = Object.entries(told).some(([key, id]) => String(id) === subject.id && isKeyOf(key, subject.collection));
+    const isOwn = Object.entries(told).some(
+      ([key, id]) => String(id) === subject.id && isKeyOf(key, subject.collection),
+    );
     // `get_manager` answers with what the `manager` of the named record is.
     const isLinked = ({ id, value }: StateRecord) =>
       (!isOwn && holds(told, id)) ||
@@ -189,7 +194,10 @@ class Reading {
     const named = recordsOf(this.state, scalarsOf(told));
     const { subject, equals } = structural ? { subject: structural, equals: [] } : this.subjectOf(told, named, near);
     const around = [...named.map(({ record }) => record), ...near, ...(subject ? this.referred(subject) : [])];
-    const joined = [...around, ...[...(subject ? [subject] : []), ...around].flatMap((each) => this.within(each, told))];
+    const joined = [
+      ...around,
+      ...[...(subject ? [subject] : []), ...around].flatMap((each) => this.within(each, told)),
+    ];
     for (const [key, value] of Object.entries(told)) {
       if (typeof value !== 'object' || value === null) {
         this.leaf(key, value, subject, equals, joined);
@@ -252,7 +260,9 @@ class Reading {
     const chosen = [...this.asked, ...Object.values(scalarsOf(told)).map(String)];
     return Object.entries(record.value).flatMap(([field, map]) => {
       if (!isJsonObject(map) || Object.values(map).some((each) => !isJsonObject(each))) return [];
-      return unique(chosen.filter((key) => Object.hasOwn(map, key)).map((key) => partOf(partOf(record, field), key, map)));
+      return unique(
+        chosen.filter((key) => Object.hasOwn(map, key)).map((key) => partOf(partOf(record, field), key, map)),
+      );
     });
   }
 
@@ -275,17 +285,24 @@ class Reading {
     const prefixed = own.length > 0 || subject === undefined ? [] : this.prefixed(key, subject, equals);
     const places = [own, prefixed, told === null ? [] : of(joined)].find((found) => found.length > 0) ?? [];
     if (places.length === 0) return;
-    this.judge(key, places.map(({ record, held }) => this.isTold(told, held, record)), () => {
-      const { record, held } = places[0];
-      return `says ${key} ${shown(told)}, the record ${nameOf(record)} has ${shown(held)}`;
-    });
+    this.judge(
+      key,
+      places.map(({ record, held }) => this.isTold(told, held, record)),
+      () => {
+        const { record, held } = places[0];
+        return `says ${key} ${shown(told)}, the record ${nameOf(record)} has ${shown(held)}`;
+      },
+    );
   }
 
   /** `flightStatus` is the `status` of what `flight` names, `bookingStatus` that of the booking itself. */
   private prefixed(key: string, subject: StateRecord, equals: readonly StateRecord[]) {
     const plain = plainKey(key);
     const begun = Object.entries(scalarsOf(subject.value)).flatMap(([field, id]) =>
-      recordsOf(this.state, { [field]: id }).map(({ record }) => ({ prefix: plainKey(field).replace(/id$/, ''), record })),
+      recordsOf(this.state, { [field]: id }).map(({ record }) => ({
+        prefix: plainKey(field).replace(/id$/, ''),
+        record,
+      })),
     );
     const parts = [subject, ...equals].flatMap((one) =>
       Object.keys(one.value).map((field) => ({ prefix: plainKey(field), record: partOf(one, field) })),
@@ -307,12 +324,14 @@ class Reading {
     if (record === undefined) return false;
     // Of several records of its kind it must be the one that the words fit best.
     const words = wordsOf(told);
-    const fit = (one: JsonObject) => {
+    const fitOf = (one: JsonObject) => {
       const own = new Set(wordsOf(textsIn(one).join(' ')));
       return words.filter((word) => own.has(word)).length;
     };
-    const best = fit(record.value);
-    return best > 0 && [...collectionsOf(this.state).get(record.collection)!.values()].every((one) => fit(one) <= best);
+    const best = fitOf(record.value);
+    return (
+      best > 0 && [...collectionsOf(this.state).get(record.collection)!.values()].every((one) => fitOf(one) <= best)
+    );
   }
 
   private deep(key: string, told: Json, held: Json, place: StateRecord): void {
@@ -347,9 +366,11 @@ class Reading {
         else free.delete(this.element(each, records, place));
         continue;
       }
-      if (typeof each === 'object' || values.some((value) => typeof value === 'object' && value !== null && !isMap)) continue;
+      if (typeof each === 'object' || values.some((value) => typeof value === 'object' && value !== null && !isMap))
+        continue;
       const fits = [...keys, ...values].map((value) => isAlike(each, value));
-      const isOf = fits.length === 0 ? [false] : [fits.includes(true) || (fits.includes(undefined) ? undefined : false)];
+      const isOf =
+        fits.length === 0 ? [false] : [fits.includes(true) || (fits.includes(undefined) ? undefined : false)];
       this.judge(key, isOf, () => `says ${key} has ${shown(each)}, ${nameOf(place)} has ${shown(isMap ? keys : held)}`);
     }
   }
@@ -485,7 +506,12 @@ function phraseRead(query: StateQuery, steps: readonly ExperienceStep[]): JsonOb
       pattern += `${escaped(step.observation.slice(from, index))}${isRead ? '(.+?)' : '.+?'}`;
       from = index + text.length;
     }
-    const match = keys.length === 0 ? null : new RegExp(`^\\s*${pattern}${escaped(step.observation.slice(from))}\\s*$`, 'u').exec(query.proposal.observation);
+    const match =
+      keys.length === 0
+        ? null
+        : new RegExp(`^\\s*${pattern}${escaped(step.observation.slice(from))}\\s*$`, 'u').exec(
+            query.proposal.observation,
+          );
     if (match !== null) return Object.fromEntries(keys.map((key, at) => [key, match[at + 1]]));
   }
   return undefined;
@@ -505,7 +531,10 @@ function recordsContradicted(query: StateQuery): Found {
     const around = statesAround(query, step);
     if (around === undefined) continue;
     const about = recordsOf(state, call.arguments).map(({ record }) => record);
-    const all = [...about, ...about.flatMap(({ value }) => recordsOf(state, scalarsOf(value)).map(({ record }) => record))];
+    const all = [
+      ...about,
+      ...about.flatMap(({ value }) => recordsOf(state, scalarsOf(value)).map(({ record }) => record)),
+    ];
     const isSame = all.every(({ collection, id, value }) =>
       recordsNamed(around.before, id).some((one) => one.collection === collection && one.value === value),
     );
@@ -520,7 +549,8 @@ function recordsContradicted(query: StateQuery): Found {
     const [told, held] = [proposal.observation, step.observation].map(readObservation);
     if (proposal.isError || tool.kind === 'generic' || !isJsonObject(told) || !isJsonObject(held)) continue;
     const differs = Object.entries(told).find(([key, value]) => isAlike(value, held[key] ?? value) === false);
-    if (differs !== undefined) return [`says ${differs[0]} ${shown(differs[1])}, ${from} says ${shown(held[differs[0]])}`];
+    if (differs !== undefined)
+      return [`says ${differs[0]} ${shown(differs[1])}, ${from} says ${shown(held[differs[0]])}`];
   }
   return found;
 }
@@ -534,7 +564,8 @@ function collectionsOfPlace(domain: ToolsDomain, tool: string, key: string): Rea
   let known = places.get(domain);
   if (known === undefined) {
     const found = new Map<string, Set<string>>();
-    const isReady = (task: ToolsDomain['tasks'][number]) => Object.getOwnPropertyDescriptor(task, 'reference')?.get === undefined;
+    const isReady = (task: ToolsDomain['tasks'][number]) =>
+      Object.getOwnPropertyDescriptor(task, 'reference')?.get === undefined;
     for (const task of domain.tasks.filter(isReady)) {
       for (const call of task.reference?.calls ?? []) {
         for (const { key: place, record } of recordsOf(domain.initialState, call.arguments)) {
@@ -566,7 +597,9 @@ function unknownAnswered(query: StateQuery): Found {
   if (ids.length === 0) return undefined;
   const made = proposal.operations.some(({ op }) => op !== 'test') ? JSON.stringify(proposal.operations) : '';
   const strange = ids.filter(({ id }) => {
-    const isCased = names.some((name) => [...collectionsOf(state).get(name)!.keys()].some((key) => plainKey(key) === plainKey(id)));
+    const isCased = names.some((name) =>
+      [...collectionsOf(state).get(name)!.keys()].some((key) => plainKey(key) === plainKey(id)),
+    );
     return !isKnown(id) && !isCased && !domain.policy.includes(id) && !made.includes(id);
   });
   if (strange.length === 0 || proposal.isError || isDenial(proposal.observation, call)) return 'held';
@@ -581,14 +614,18 @@ function isDenial(observation: string, { arguments: given }: CallSpec): boolean 
     return value !== null && value !== false && value !== 0 && value !== '' && !asked.includes(String(value));
   };
   const told = readObservation(observation);
-  if (told === undefined) return observation.trim() === '' || /\b(no|none|not|nothing|invalid|unknown)\b/i.test(observation);
+  if (told === undefined)
+    return observation.trim() === '' || /\b(no|none|not|nothing|invalid|unknown)\b/i.test(observation);
   return !says(told) || (isJsonObject(told) && Object.values(told).includes(false));
 }
 
-const NOT_FOUND = /not found|no such|(does not|doesn['’]t) exist|unknown|(cannot|could not|couldn['’]t) (be )?f[io]u?nd|there is no|no .{0,30} (with|found)/i;
+const NOT_FOUND =
+  /not found|no such|(does not|doesn['’]t) exist|unknown|(cannot|could not|couldn['’]t) (be )?f[io]u?nd|there is no|no .{0,30} (with|found)/i;
 /** Words of an error that says no more than that something is not there. */
 const PLAIN_WORDS = new Set(
-  'error the a an no not with by for of id ids reference number name was is are be found such does do doesn t exist exists existing unknown could couldn cannot can find there any record records entry in our system database sorry please check it and try again invalid valid this that'.split(' '),
+  'error the a an no not with by for of id ids reference number name was is are be found such does do doesn t exist exists existing unknown could couldn cannot can find there any record records entry in our system database sorry please check it and try again invalid valid this that'.split(
+    ' ',
+  ),
 );
 
 /** What the state has is not said to be missing. */
@@ -598,12 +635,21 @@ function existingDenied(query: StateQuery): Found {
   if (!proposal.isError || !NOT_FOUND.test(text)) return undefined;
   const given = recordsOf(state, call.arguments);
   const mentioned = given.filter(({ record }) => text.includes(record.id));
-  const unknown = Object.values(call.arguments).filter((id) => typeof id === 'string' && query.isId(id) && !query.isKnown(id));
-  if (mentioned.length === 0 && (unknown.length > 0 || given.length !== 1)) return unknown.length > 0 ? 'held' : 'unchecked';
+  const unknown = Object.values(call.arguments).filter(
+    (id) => typeof id === 'string' && query.isId(id) && !query.isKnown(id),
+  );
+  if (mentioned.length === 0 && (unknown.length > 0 || given.length !== 1))
+    return unknown.length > 0 ? 'held' : 'unchecked';
   const about = mentioned.length > 0 ? mentioned : given;
   const found = about.filter(({ key, record }) => {
-    const nouns = [...wordsOf(record.collection), singular(record.collection).toLowerCase(), ...wordsOf(key.replace(/([a-z])([A-Z])/g, '$1 $2').replaceAll('_', ' '))];
-    const rest = wordsOf(text.replaceAll(record.id, ' ')).filter((word) => !PLAIN_WORDS.has(word) && !nouns.includes(word));
+    const nouns = [
+      ...wordsOf(record.collection),
+      singular(record.collection).toLowerCase(),
+      ...wordsOf(key.replace(/([a-z])([A-Z])/g, '$1 $2').replaceAll('_', ' ')),
+    ];
+    const rest = wordsOf(text.replaceAll(record.id, ' ')).filter(
+      (word) => !PLAIN_WORDS.has(word) && !nouns.includes(word),
+    );
     const isNamed = wordsOf(text).includes(singular(record.collection).toLowerCase());
     return rest.length === 0 && (isNamed || isPlaceOf(query, key, record.collection));
   });
@@ -617,7 +663,8 @@ function successWithoutChange(query: StateQuery): Found {
   const { tool, state, after, call, proposal, records = [] } = query;
   if (tool.kind !== 'write' || proposal.isError) return undefined;
   if (after !== state && stateChanges(state, after).length > 0) return 'held';
-  const isSeen = ({ call: { name }, isError, operations }: ExperienceStep) => name === call.name && !isError && operations?.length === 0;
+  const isSeen = ({ call: { name }, isError, operations }: ExperienceStep) =>
+    name === call.name && !isError && operations?.length === 0;
   if (isDenial(proposal.observation, call) || records.some(isSeen) || isAlreadySo(state, call)) return 'unchecked';
   return [`says that ${call.name} succeeded, and changes nothing`];
 }
@@ -651,7 +698,9 @@ function changesOfOthers(query: StateQuery): Found {
   const valuesOf = ({ collection, id }: StateRecord) =>
     [state, after].flatMap((at) => collectionsOf(at).get(collection)?.get(id) ?? []);
   const byField = (records: readonly StateRecord[]) =>
-    records.flatMap((record) => valuesOf(record).flatMap((value) => recordsOf(state, scalarsOf(value)).map((one) => one.record)));
+    records.flatMap((record) =>
+      valuesOf(record).flatMap((value) => recordsOf(state, scalarsOf(value)).map((one) => one.record)),
+    );
   // Lists of others of its kind, as the members of a group, name nobody.
   const listed = direct
     .flatMap((record) => valuesOf(record).flatMap((value) => recordsReferred(state, value)))
@@ -661,7 +710,8 @@ function changesOfOthers(query: StateQuery): Found {
   const problems = changed.flatMap((record): string[] => {
     const isNear = near.has(nameOf(record)) || words.includes(record.id);
     const isReferring = !kinds.has(record.collection) && texts.some((text) => holds(record.value, text));
-    if (!isNear && !isReferring) return [`changes ${nameOf(record)}, which neither the call nor a record that it refers to names`];
+    if (!isNear && !isReferring)
+      return [`changes ${nameOf(record)}, which neither the call nor a record that it refers to names`];
     return direct.some((one) => nameOf(one) === nameOf(record)) ? otherThanSaid(record, after, call) : [];
   });
   return problems.length > 0 ? problems : 'held';
@@ -677,7 +727,11 @@ function changedRecords(before: JsonObject, after: JsonObject): StateRecord[] {
   });
 }
 
-function otherThanSaid({ collection, id, value }: StateRecord, after: JsonObject, { arguments: given }: CallSpec): string[] {
+function otherThanSaid(
+  { collection, id, value }: StateRecord,
+  after: JsonObject,
+  { arguments: given }: CallSpec,
+): string[] {
   const now = collectionsOf(after).get(collection)?.get(id);
   return Object.entries(given).flatMap(([key, said]) => {
     const field = now && fieldOf(now, key);

@@ -9,11 +9,22 @@ import type { Operation, StateCheck } from '../../../src/env/tools/prediction.js
 import type { ExperienceStep } from '../../../src/replay/experience/experience.js';
 import { answeredBefore, checkProposal } from '../../../src/worldmodel/tools/checks.js';
 
-const KINDS: Record<string, ToolSpec['kind']> = { get_room: 'read', list_rooms: 'read', book: 'write', cancel: 'write', clean_all: 'write' };
+const KINDS: Record<string, ToolSpec['kind']> = {
+  get_room: 'read',
+  list_rooms: 'read',
+  book: 'write',
+  cancel: 'write',
+  clean_all: 'write',
+};
 
 const inn: ToolsDomain = {
   ...{ id: 'inn', version: '1', policy: 'Be kind.', stateSchema: { type: 'object' }, close: () => {} },
-  tools: Object.entries(KINDS).map(([name, kind]) => ({ name, kind, description: name, parameters: { type: 'object' } })),
+  tools: Object.entries(KINDS).map(([name, kind]) => ({
+    name,
+    kind,
+    description: name,
+    parameters: { type: 'object' },
+  })),
   tasks: [
     {
       ...{ id: 'look', family: 'look', user: { goal: '' }, verifier: {} },
@@ -23,12 +34,25 @@ const inn: ToolsDomain = {
   initialState: freezeDeep({
     guests: { 'G-1': { name: 'Ada Lind', vip: true }, 'G-2': { name: 'Bo Ek', vip: false } },
     rooms: {
-      'R-10': { floor: 1, price: 120.5, beds: 2, status: 'free', nights: { '2030-01-02': { rate: 99 }, '2030-01-03': { rate: 140 } } },
+      'R-10': {
+        floor: 1,
+        price: 120.5,
+        beds: 2,
+        status: 'free',
+        nights: { '2030-01-02': { rate: 99 }, '2030-01-03': { rate: 140 } },
+      },
       'R-11': { floor: 1, price: 80, beds: 1, status: 'taken', nights: {} },
       'R-20': { floor: 2, price: 95, beds: 2, status: 'free', nights: {} },
     },
     bookings: {
-      'BK-71': { guest: 'G-2', room: 'R-11', from: '2030-01-02', paid: 80, extras: ['breakfast', 'cot'], status: 'open' },
+      'BK-71': {
+        guest: 'G-2',
+        room: 'R-11',
+        from: '2030-01-02',
+        paid: 80,
+        extras: ['breakfast', 'cot'],
+        status: 'open',
+      },
       'BK-72': { guest: 'G-1', room: 'R-20', from: '2030-01-05', paid: 95, extras: [], status: 'open' },
     },
   }) as JsonObject,
@@ -51,24 +75,36 @@ const set = (path: string, value: string | number): Operation => ({ op: 'replace
 const room = { room: 'R-10' };
 const booking = { code: 'BK-71' };
 
+const GONE: Said = { operations: [set('/bookings/BK-71/status', 'gone')] };
+const FAILED: Said = { isError: true };
+const asks = (key: string, id: string): JsonObject => ({ [key]: id });
+
 describe('a reply that is false', () => {
-  it.each<[StateCheck, string, string, JsonObject, string, Said, string]>([
-    ['values', 'a number', 'get_room', room, '{"room":"R-10","price":1205}', {}, 'says price 1205, the record rooms/R-10 has 120.5'],
-    ['values', 'a part of the record', 'get_room', { ...room, night: '2030-01-03' }, '{"room":"R-10","rate":99}', {}, 'rate 99'],
-    ['values', 'a joined record', 'cancel', booking, '{"code":"BK-71","beds":2}', { operations: [set('/bookings/BK-71/status', 'gone')] }, 'rooms/R-11 has 1'],
-    ['values', 'the name of another', 'cancel', booking, '{"guest":"Ada Lind"}', { operations: [set('/bookings/BK-71/status', 'gone')] }, 'has G-2'],
-    ['values', 'a prefixed key', 'cancel', booking, '{"code":"BK-71","roomStatus":"free"}', { operations: [set('/bookings/BK-71/status', 'gone')] }, 'has taken'],
-    ['values', 'an element of a list', 'cancel', booking, '{"extras":["sauna"]}', { operations: [set('/bookings/BK-71/status', 'gone')] }, 'has sauna'],
-    ['values', 'another record', 'get_room', room, '{"room":"R-20","floor":2,"price":95}', {}, 'answers about rooms/R-20'],
-    ['values', 'lines of text', 'get_room', room, 'Room: R-10\nStatus: taken', {}, 'Status taken'],
-    ['values', 'its own change', 'cancel', booking, '{"status":"cancelled"}', { operations: [set('/bookings/BK-71/status', 'gone')] }, 'has gone'],
-    ['unknown', 'what is not there', 'get_room', { room: 'R-99' }, '{"room":"R-99","floor":9}', {}, 'room R-99, which the state does not know'],
-    ['missing', 'what is there', 'get_room', room, 'Error: room R-10 not found', { isError: true }, 'the state has rooms/R-10'],
-    ['missing', 'what solutions name so', 'cancel', booking, 'Error: No such booking.', { isError: true }, 'bookings/BK-71'],
-    ['unchanged', 'a success', 'cancel', booking, 'Cancelled.', {}, 'changes nothing'],
-    ['named', 'a stranger', 'cancel', booking, 'Done.', { operations: [set('/bookings/BK-72/status', 'gone')] }, 'changes bookings/BK-72'],
-    ['named', 'another value than said', 'book', { ...booking, room: 'R-20' }, 'Done.', { operations: [set('/bookings/BK-71/room', 'R-10')] }, 'the call says R-20'],
-  ])('is caught by `%s`: %s', (name, _, tool, given, observation, said, reason) => {
+  it.each<[StateCheck, string, JsonObject, string, Said, string]>([
+    ['values', 'get_room', room, '{"room":"R-10","price":1205}', {}, 'price 1205, the record rooms/R-10 has 120.5'],
+    ['values', 'get_room', { ...room, night: '2030-01-03' }, '{"room":"R-10","rate":99}', {}, 'rate 99'],
+    ['values', 'cancel', booking, '{"code":"BK-71","beds":2}', GONE, 'rooms/R-11 has 1'],
+    ['values', 'cancel', booking, '{"guest":"Ada Lind"}', GONE, 'has G-2'],
+    ['values', 'cancel', booking, '{"code":"BK-71","roomStatus":"free"}', GONE, 'has taken'],
+    ['values', 'cancel', booking, '{"extras":["sauna"]}', GONE, 'has sauna'],
+    ['values', 'get_room', room, '{"room":"R-20","floor":2,"price":95}', {}, 'answers about rooms/R-20'],
+    ['values', 'list_rooms', asks('status', 'free'), '[{"room":"R-11","beds":1}]', {}, 'asks for free'],
+    ['values', 'get_room', room, 'Room: R-10\nStatus: taken', {}, 'Status taken'],
+    ['values', 'cancel', booking, '{"status":"cancelled"}', GONE, 'has gone'],
+    ['unknown', 'get_room', asks('room', 'R-99'), '{"room":"R-99","floor":9}', {}, 'which the state does not know'],
+    ['missing', 'get_room', room, 'Error: room R-10 not found', FAILED, 'the state has rooms/R-10'],
+    ['missing', 'cancel', booking, 'Error: No such booking.', FAILED, 'bookings/BK-71'],
+    ['unchanged', 'cancel', booking, 'Cancelled.', {}, 'changes nothing'],
+    ['named', 'cancel', booking, 'Done.', { operations: [set('/bookings/BK-72/status', 'gone')] }, 'bookings/BK-72'],
+    [
+      'named',
+      'book',
+      { ...booking, room: 'R-20' },
+      'Done.',
+      { operations: [set('/bookings/BK-71/room', 'R-10')] },
+      'R-20',
+    ],
+  ])('is caught by `%s`: %s %j %s', (name, tool, given, observation, said, reason) => {
     const found = check(tool, given, observation, said);
     expect(found.problems?.join(' ')).toContain(reason);
     expect(found.problems?.every((problem) => problem.endsWith(`(check: ${name})`))).toBe(true);
@@ -79,16 +115,18 @@ describe('a reply that is false', () => {
 });
 
 describe('a reply that is true', () => {
-  const gone = { operations: [set('/bookings/BK-71/status', 'gone'), set('/rooms/R-11/status', 'free')] };
-  it.each<[string, string, JsonObject, string, Said, Partial<Record<StateCheck, string>>]>([
-    ['joins and renames', 'cancel', booking, '{"code":"BK-71","guest":"Bo Ek","room":{"floor":1,"status":"free"},"status":"gone"}', gone, { values: 'held', named: 'held' }],
-    ['rounds and formats', 'get_room', room, '{"room":"R-10","price":"€ 120.50","status":"Free"}', {}, { values: 'held' }],
+  const both = { operations: [...GONE.operations!, set('/rooms/R-11/status', 'free')] };
+  const joined = '{"code":"BK-71","guest":"Bo Ek","room":{"floor":1,"status":"free"},"status":"gone"}';
+  const clean = { operations: [set('/rooms/R-10/status', 'clean')] };
+  it.each<[string, string, JsonObject, string, Said, object]>([
+    ['joins and renames', 'cancel', booking, joined, both, { values: 'held', named: 'held' }],
+    ['formats', 'get_room', room, '{"price":"€ 120.50","status":"Free"}', {}, { values: 'held' }],
     ['computes', 'get_room', room, '{"total":241,"nights_left":2}', {}, { values: 'unchecked' }],
     ['is prose', 'get_room', room, 'It is a nice one.', {}, { values: 'unchecked' }],
-    ['is in lines', 'list_rooms', { floor: 1 }, 'Room R-10:\nPrice: 120.50\n\nRoom R-11:\nPrice: 80', {}, { values: 'held' }],
-    ['finds nothing', 'list_rooms', { room: 'R-99' }, '[]', {}, { unknown: 'held' }],
-    ['fails for a reason', 'cancel', booking, 'Error: too late', { isError: true }, {}],
-    ['names nothing', 'clean_all', {}, 'Done.', { operations: [set('/rooms/R-10/status', 'clean')] }, { named: 'unchecked' }],
+    ['is in lines', 'list_rooms', {}, 'Room R-10:\nPrice: 120.50\n\nRoom R-11:\nPrice: 80', {}, { values: 'held' }],
+    ['finds nothing', 'list_rooms', asks('room', 'R-99'), '[]', {}, { unknown: 'held' }],
+    ['fails for a reason', 'cancel', booking, 'Error: too late', FAILED, {}],
+    ['names nothing', 'clean_all', {}, 'Done.', clean, { named: 'unchecked' }],
     ['was so before', 'book', { ...booking, room: 'R-11' }, 'Done.', {}, { unchanged: 'unchecked' }],
   ])('passes where it %s', (_, tool, given, observation, said, findings) => {
     const found = check(tool, given, observation, said);
@@ -107,14 +145,24 @@ describe('records of the real environment', () => {
   it('are not contradicted in the same state', () => {
     const records = [record('cancel', booking, 'Error: paid in full', true)];
     const operations = [set('/bookings/BK-71/status', 'gone')];
-    expect(check('cancel', booking, 'Cancelled.', { operations, records }).problems?.join()).toContain('was refused: Error: paid in full');
-    expect(check('cancel', { code: 'BK-72' }, 'Cancelled.', { operations: [set('/bookings/BK-72/status', 'gone')], records }).problems).toBeUndefined();
+    expect(check('cancel', booking, 'Cancelled.', { operations, records }).problems?.join()).toContain(
+      'was refused: Error: paid in full',
+    );
+    expect(
+      check('cancel', { code: 'BK-72' }, 'Cancelled.', { operations: [set('/bookings/BK-72/status', 'gone')], records })
+        .problems,
+    ).toBeUndefined();
   });
 
   it('teach the sentences of a tool, and which keys mean something else', () => {
-    const records = [record('get_room', { room: 'R-20' }, 'R-20 on floor 2 costs 95.'), record('list_rooms', { room: 'R-20' }, '{"room":"R-20","beds":7}')];
+    const records = [
+      record('get_room', { room: 'R-20' }, 'R-20 on floor 2 costs 95.'),
+      record('list_rooms', { room: 'R-20' }, '{"room":"R-20","beds":7}'),
+    ];
     expect(check('get_room', room, 'R-10 on floor 1 costs 120.5.', { records }).findings?.values).toBe('held');
-    expect(check('get_room', room, 'R-10 on floor 3 costs 120.5.', { records }).problems?.join()).toContain('says floor 3');
+    expect(check('get_room', room, 'R-10 on floor 3 costs 120.5.', { records }).problems?.join()).toContain(
+      'says floor 3',
+    );
     expect(check('list_rooms', room, '{"room":"R-10","beds":9}', { records }).findings?.values).toBe('unchecked');
   });
 });
@@ -127,17 +175,33 @@ it('reads JSON in loose shapes, lines and pairs', () => {
 });
 
 it.each<[string | number | boolean | null, string | number | boolean | null, boolean | undefined]>([
-  ['1,840.55 EUR', 1840.55, true], [180, 255, false], [25500, 255, undefined], [47.8, 47.84, true], ['3 h', 180, undefined],
-  ['10 June 2031', '2031-06-10', true], ['06/10/2031', '2031-06-10', true], ['12 June 2031', '2031-06-10', false], ['tomorrow', '2031-06-10', undefined],
-  ['2 pm', '14:00', true], ['16:00', '14:00', false], ['canceled', 'cancelled', undefined], ['In repair', 'in_repair', true],
-  ['not confirmed', 'confirmed', false], ['Lisbon', 'LIS', undefined], ['none', null, true], ['yes', true, true], ['****', 'secret', undefined],
+  ['1,840.55 EUR', 1840.55, true],
+  [180, 255, false],
+  [25500, 255, undefined],
+  [47.8, 47.84, true],
+  ['3 h', 180, undefined],
+  ['10 June 2031', '2031-06-10', true],
+  ['06/10/2031', '2031-06-10', true],
+  ['12 June 2031', '2031-06-10', false],
+  ['tomorrow', '2031-06-10', undefined],
+  ['2 pm', '14:00', true],
+  ['16:00', '14:00', false],
+  ['canceled', 'cancelled', undefined],
+  ['In repair', 'in_repair', true],
+  ['not confirmed', 'confirmed', false],
+  ['Lisbon', 'LIS', undefined],
+  ['none', null, true],
+  ['yes', true, true],
+  ['****', 'secret', undefined],
 ])('%j beside %j: %s', (told, held, alike) => {
   expect(isAlike(told, held)).toBe(alike);
 });
 
 it('a read is answered as before until something changes', () => {
-  const call = (id: string, name: string) => ({ role: 'assistant', content: null, toolCalls: [{ id, name, arguments: room }] }) as const;
-  const answer = (toolCallId: string, content: string, isError = false) => ({ role: 'tool', toolCallId, name: '', content, isError }) as const;
+  const call = (id: string, name: string) =>
+    ({ role: 'assistant', content: null, toolCalls: [{ id, name, arguments: room }] }) as const;
+  const answer = (toolCallId: string, content: string, isError = false) =>
+    ({ role: 'tool', toolCallId, name: '', content, isError }) as const;
   const again = { id: '9', name: 'get_room', arguments: room };
   const messages = [call('1', 'get_room'), answer('1', 'A'), call('2', 'book'), answer('2', 'Error: no', true)];
   expect(answeredBefore({ domain: inn, messages, call: again })?.content).toBe('A');

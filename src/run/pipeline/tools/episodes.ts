@@ -278,7 +278,8 @@ function checkTable({ answeredBy, stateChecks }: RowStatistics): Block[] {
   });
   if (rows.length === 0) return [];
   const columns = ['check', 'held', 'refused', 'could not be read', 'decided, of all calls'];
-  const note = 'Simulated answers against the typed state; a refused one was repaired or not used. docs/tools.md says what each check is.';
+  const note =
+    'Simulated answers against the typed state; a refused one was repaired or not used. docs/tools.md says what each check is.';
   return [{ kind: 'table', title: 'Answers held to the state', columns, rows, note }];
 }
 

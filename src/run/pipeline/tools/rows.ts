@@ -628,7 +628,9 @@ export class RowStatistics {
       if (row.return > 0.5) this.succeeded++;
       this.returnsByTask.set(row.task, [...(this.returnsByTask.get(row.task) ?? []), row.return]);
     }
-    for (const { backend, refused = [], repaired, checks = {} } of row.steps.flatMap(({ predictions }) => predictions)) {
+    for (const { backend, refused = [], repaired, checks = {} } of row.steps.flatMap(
+      ({ predictions }) => predictions,
+    )) {
       count(this.answeredBy, backend);
       if (refused.length > 0) count(this.refusedOf, backend);
       if (repaired) count(this.repairedOf, backend);
