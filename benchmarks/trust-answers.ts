@@ -34,7 +34,9 @@ interface Reply {
 }
 
 /** Of one way to make replies of one domain, at most. */
-const PER_KIND = 12;
+const PER_KIND = 20;
+/** Not the sample that the checks were written with. */
+const SEED = 11;
 const SHOWN_MISSES = 40;
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
@@ -294,7 +296,7 @@ const LIES: Readonly<Record<string, (truth: Truth, others: readonly Truth[], rng
   };
 
 function madeReplies(domain: ToolsDomain, most: number): Reply[] {
-  const rng = Rng.fromSeed(7).split('trust-answers', domain.id);
+  const rng = Rng.fromSeed(SEED).split('trust-answers', domain.id);
   const truths = shuffled(truthsOf(domain), rng);
   const made: Reply[] = [];
   const count = (kind: string) => made.filter((one) => one.kind === `${domain.id}: ${kind}`).length;

@@ -282,6 +282,8 @@ export function answeredBefore({ domain, messages, call }: Pick<CallQuery, 'doma
   const calls = new Map(messages.flatMap(callsOf).map((each) => [each.id, each]));
   let found: ToolMessage | undefined;
   for (const message of messages) {
+    // What users do by tools of their own changes the same state.
+    if (message.role === 'user' && 'calls' in message) found = undefined;
     if (message.role !== 'tool') continue;
     const earlier = calls.get(message.toolCallId);
     if (earlier === undefined || earlier.id === call.id) continue;

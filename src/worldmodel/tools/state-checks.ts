@@ -3,6 +3,7 @@
 // what the call has to do with. What cannot be read counts as unchecked, never as right.
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { ReverieError } from '../../core/errors.js';
 import { applyOperations } from '../../env/state/operations.js';
 import {
   collectionsOf,
@@ -444,7 +445,15 @@ function statesAround({ domain }: StateQuery, step: ExperienceStep) {
   if (step.step !== step.history.length || !step.history.every(isRead)) return undefined;
   const task = domain.tasks.find(({ id }) => id === step.task);
   const before = task === undefined ? domain.initialState : initialStateOf(domain, task);
-  if (step.operations !== undefined) return { before, after: applyOperations(before, step.operations) };
+  if (step.operations !== undefined) {
+    try {
+      return { before, after: applyOperations(before, step.operations) };
+    } catch (error) {
+      // A record of another state than this one.
+      if (error instanceof ReverieError && error.code === 'OPERATION_INVALID') return undefined;
+      throw error;
+    }
+  }
   return { before, after: step.isError || isRead(callText(step.call)) ? before : undefined };
 }
 
@@ -695,8 +704,8 @@ function changesOfOthers(query: StateQuery): Found {
   const texts = textsIn(call.arguments).filter((text) => text.length > 2);
   const words = texts.flatMap((text) => text.split(/[\s,;()]+/));
   const kinds = new Set(direct.map(({ collection }) => collection));
-  const valuesOf = ({ collection, id }: StateRecord) =>
-    [state, after].flatMap((at) => collectionsOf(at).get(collection)?.get(id) ?? []);
+  const valuesOf = ({ collection, id }: StateRecord): JsonObject[] =>
+    [state, after].map((at) => collectionsOf(at).get(collection)?.get(id)).filter((value) => value !== undefined);
   const byField = (records: readonly StateRecord[]) =>
     records.flatMap((record) =>
       valuesOf(record).flatMap((value) => recordsOf(state, scalarsOf(value)).map((one) => one.record)),
