@@ -249,6 +249,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'none',
     load: () => import('./fidelity-speed.js'),
   },
+  'trust.answers': {
+    title:
+      'Planted false replies of a world that are refused by its typed state, without a model (raw: true ones accepted, each check, each miss)',
+    unit: 'share',
+    baseline: 'none',
+    load: () => import('./trust-answers.js'),
+  },
   'house.size': {
     title: 'Lines of TypeScript in `src` (raw: each room)',
     unit: 'lines',

@@ -6,7 +6,7 @@ import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { Entry } from '../../core/registry.js';
 import type { Message, ToolCall } from './message.js';
 import type { PhraseBook } from './phrases.js';
-import type { Operation } from './prediction.js';
+import type { Operation, StateCheck } from './prediction.js';
 
 export interface ToolSpec {
   readonly name: string;
@@ -23,6 +23,8 @@ export interface ToolSpec {
   readonly returns?: { readonly schema?: JsonObject; readonly example?: Json };
   /** What must be true (CEL over `call` and `state`), and what the call is refused with where it is not. */
   readonly enforces?: readonly { readonly require: string; readonly error: string }[];
+  /** Checks of the state that its simulated answers are not held to. */
+  readonly skipChecks?: readonly StateCheck[];
 }
 
 /** Those of the agent, and those of the user. */

@@ -14,6 +14,7 @@ import { callChecks, jsonProblem, STATE_LIMITS } from './check-action.js';
 import { DeclaredRules, requirementSchema, rulesFileSchema } from './declared-rules.js';
 import { allTools, type CallSpec, type ToolRules, type ToolSpec, type ToolsDomain, type ToolsTask } from './domain.js';
 import { type PhraseBook, phrasesFileSchema, problemOfPhrases } from './phrases.js';
+import { STATE_CHECKS } from './prediction.js';
 import { firstTools } from './process-checks.js';
 import { sandboxedRules } from './sandbox/sandboxed-rules.js';
 import { initialStateOf } from './situation.js';
@@ -47,6 +48,7 @@ export const toolsFileSchema = z
         .strictObject({ schema: z.record(z.string(), z.json()).optional(), example: z.json().optional() })
         .optional(),
       enforces: z.array(requirementSchema).optional(),
+      skipChecks: z.array(z.enum(STATE_CHECKS)).optional(),
     }),
   )
   .min(1);

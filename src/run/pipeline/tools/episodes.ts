@@ -9,7 +9,7 @@ import type { Block, Fact, Report, TranscriptLine } from '../../../core/report.j
 import { mean } from '../../../core/statistics.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import type { Message } from '../../../env/tools/message.js';
-import type { Prediction } from '../../../env/tools/prediction.js';
+import { type Prediction, STATE_CHECKS } from '../../../env/tools/prediction.js';
 import { elsewhere, realResponder } from '../../../env/tools/rules-responder.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
@@ -129,7 +129,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
     if (isWritten && config.synth.earlyExperience.counterfactuals > 0)
       datasets.push(await makeEarlyExperience(context, parts, data));
     const { spent } = budget;
-    const { answeredBy, refusedOf, repairedOf } = statistics;
+    const { answeredBy, refusedOf, repairedOf, stateChecks } = statistics;
     const removed = removedTurns(quality);
     const facts: Fact[] = [
       ...episodeFacts(statistics, spent, stoppedBy),
@@ -148,7 +148,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
     return {
       ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, data, datasets },
       ...{ ...statistics.counts, accepted: quality.out, imitated: quality.imitated, rejected, removed },
-      ...{ answeredBy, refusedOf, repairedOf, deficits, spent, stoppedBy },
+      ...{ answeredBy, refusedOf, repairedOf, stateChecks, deficits, spent, stoppedBy },
       ...{ mustFail: gates.mustFail ?? null, mustSucceed: gates.mustSucceed ?? null },
       ...{ hacker: hackerResult(gates.tricks), newTasks: added.length },
       report: await publish(context, shown, evaluationSet),
@@ -262,6 +262,7 @@ async function episodesReport(name: string, rows: readonly Fact[], shown: Shown)
     blocks: [
       ...(shut === undefined ? [] : [{ kind: 'paragraph', tone: 'warning', text: warning } as const]),
       { kind: 'facts', rows },
+      ...checkTable(statistics),
       ...deficitTable(deficits),
       ...taskTable(statistics),
       ...beside,
@@ -290,6 +291,22 @@ function imitatedText({ imitated, out }: DatasetReport): string {
 function removedTurns({ filters }: DatasetReport): Record<string, number> {
   const removed = filters.filter(({ turnsIn, turnsOut }) => turnsIn !== turnsOut);
   return Object.fromEntries(removed.map(({ name, turnsIn, turnsOut }) => [name, turnsIn - turnsOut]));
+}
+
+/** What simulated answers were held to; nothing where none was simulated. */
+function checkTable({ answeredBy, stateChecks }: RowStatistics): Block[] {
+  const calls = Object.values(answeredBy).reduce((sum, count) => sum + count, 0);
+  const rows = STATE_CHECKS.flatMap((name) => {
+    const found = stateChecks[name];
+    if (found === undefined) return [];
+    const { held, unchecked, refused } = found;
+    return [[name, ...[held, refused, unchecked].map(formatCount), formatPercent((held + refused) / calls)]];
+  });
+  if (rows.length === 0) return [];
+  const columns = ['check', 'held', 'refused', 'could not be read', 'decided, of all calls'];
+  const note =
+    'Simulated answers against the typed state; a refused one was repaired or not used. docs/tools.md says what each check is.';
+  return [{ kind: 'table', title: 'Answers held to the state', columns, rows, note }];
 }
 
 const LOST_TASKS = 4;

@@ -17,6 +17,7 @@ import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain
 import { makeDomain } from '../../../env/tools/domains.js';
 import type { Message } from '../../../env/tools/message.js';
 import { type OutcomeKind, settle, withAnswers } from '../../../env/tools/outcome.js';
+import type { CheckFinding, StateCheck } from '../../../env/tools/prediction.js';
 import { elsewhere, isReal, realResponder } from '../../../env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../env/tools/scripted-user.js';
 import type { LineEnvironment } from '../../../env/tools/text-environment.js';
@@ -625,6 +626,8 @@ export class RowStatistics {
   readonly refusedOf: Record<string, number> = {};
   /** Answers that stand after they were sent back once; by backend. */
   readonly repairedOf: Record<string, number> = {};
+  /** Simulated answers by check of the state and what it found. */
+  readonly stateChecks: Partial<Record<StateCheck, Record<CheckFinding, number>>> = {};
   readonly returnsByTask = new Map<string, number[]>();
 
   add(row: EpisodeRecord | FailedRow): void {
@@ -648,10 +651,16 @@ export class RowStatistics {
       if (row.return > 0.5) this.succeeded++;
       this.returnsByTask.set(row.task, [...(this.returnsByTask.get(row.task) ?? []), row.return]);
     }
-    for (const { backend, refused = [], repaired } of row.steps.flatMap(({ predictions }) => predictions)) {
+    for (const { backend, refused = [], repaired, checks = {} } of row.steps.flatMap(
+      ({ predictions }) => predictions,
+    )) {
       count(this.answeredBy, backend);
       if (refused.length > 0) count(this.refusedOf, backend);
       if (repaired) count(this.repairedOf, backend);
+      for (const [name, finding] of Object.entries(checks) as [StateCheck, CheckFinding][]) {
+        this.stateChecks[name] ??= { held: 0, unchecked: 0, refused: 0 };
+        this.stateChecks[name][finding]++;
+      }
     }
   }
 
