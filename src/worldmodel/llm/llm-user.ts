@@ -35,7 +35,7 @@ export class LlmUser implements UserSimulator {
 
   constructor(private readonly options: LlmUserOptions) {
     this.temperature = options.temperature ?? 0.7;
-    this.maxTokens = options.maxTokens ?? 1_024;
+    this.maxTokens = options.maxTokens ?? 4_096;
     this.version = `llm-user:1:${options.model.version}:${this.temperature}:${this.maxTokens}`;
   }
 
@@ -70,7 +70,7 @@ export class LlmUser implements UserSimulator {
     const messages = userMessages(query, problem);
     try {
       const reply = await this.options.model.chat(
-        { messages, schema: SCHEMA, temperature, maxTokens, seed, attempt },
+        { messages, schema: SCHEMA, temperature, maxTokens, seed, attempt, session: `${query.task.id} ${query.seed}` },
         { signal },
       );
       const read = userTurnReply.safeParse(reply.json);

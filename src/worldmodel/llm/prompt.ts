@@ -1,10 +1,17 @@
-// The part of a state that matters for one call: entities that the call names or describes, those named in what was said
-// and shown, and what these point to. A small state is shown whole. The slice has the shape of the state itself, so that
-// paths into it are paths into the state; what was left out is counted.
+// What a language model is told to be the tools of a domain. A system prompt that is the same for all calls of the domain;
+// then the episode, to which each call only adds: what was said and called since the call before, records of similar calls,
+// and the part of the state at the episode's start that matters now; last what differs from that start, and the call. So a
+// server's prefix cache holds all but the end. All of it follows from the conversation, the task and the state.
+//
+// The part of a state that matters: entities that the call names or describes, those named in what was said and shown, and
+// what these point to. A small state is shown whole. The slice has the shape of the state itself, so that paths into it are
+// paths into the state; what was left out is counted.
 
-import type { Json, JsonObject } from '../../core/canonical-json.js';
-import type { CallSpec, ToolSpec } from '../../env/tools/domain.js';
-import type { Message, ToolCall } from '../../env/tools/message.js';
+import { isDeepStrictEqual } from 'node:util';
+import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import type { ToolSpec, ToolsDomain } from '../../env/tools/domain.js';
+import { callsOf, type Message, type ToolCall } from '../../env/tools/message.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import { estimateTokens } from '../../llm/completion.js';
 import type { ChatMessage } from '../../llm/language-model.js';
@@ -17,6 +24,8 @@ interface SliceQuery {
   /** What was said and shown, newest last; nearer the end counts for more. */
   readonly texts: readonly string[];
   readonly tokens: number;
+  /** What was shown before, by path: not shown again, and added to. */
+  readonly shown?: Map<string, string>;
 }
 
 interface StateSlice {
@@ -52,6 +61,8 @@ const CANDIDATES = 300;
 const LINKING = 40;
 /** With fewer tokens left nothing more is tried. */
 const LEAST_TOKENS = 40;
+/** What is worth less is not added for a call that names something. */
+const LEAST_WORTH = 100;
 
 type Cuts = Record<string, CutCollection & { shown: number; hidden: string[] }>;
 
@@ -61,9 +72,9 @@ interface Entity {
   readonly value: Json;
 }
 
-export function sliceState({ state, given, texts, tokens }: SliceQuery): StateSlice {
+export function sliceState({ state, given, texts, tokens, shown: before }: SliceQuery): StateSlice {
   const tokensOf = measure();
-  if (tokensOf(state) <= tokens) return { complete: true, state, collections: {} };
+  if (before === undefined && tokensOf(state) <= tokens) return { complete: true, state, collections: {} };
   const slice: Record<string, Record<string, Json>> = {};
   const collections: Cuts = {};
   const entities: Entity[] = [];
@@ -73,27 +84,37 @@ export function sliceState({ state, given, texts, tokens }: SliceQuery): StateSl
       collections[`/${collection}`] = cutOf(part, 0);
       entities.push(...Object.entries(part).map(([key, value]) => ({ collection, key, value })));
       slice[collection] = {};
-    } else {
+    } else if (!before?.has(`/${collection}`)) {
       slice[collection] = part as unknown as Record<string, Json>;
+      before?.set(`/${collection}`, '');
       left -= tokensOf(part);
     }
   }
   const asked = wordsIn(Object.values(given));
   const named = new Set([...asked, ...texts.flatMap(wordsOf)]);
-  for (const [{ collection, key, value }, worth] of scored(entities, asked, texts)) {
+  const candidates = scored(entities, asked, texts);
+  const namesSome = candidates.length > 0 && candidates[0][1] >= NAMED_BY_CALL;
+  for (const [{ collection, key, value }, worth] of candidates) {
     const isNamed = worth >= NAMED_BY_CALL;
     if (left < LEAST_TOKENS && !isNamed) break;
+    if (before !== undefined && namesSome && worth < LEAST_WORTH) break;
     // Collections within an entity are cut to entries that were named; those of one that the call names only if need be.
     const cuts: Cuts = {};
     const isWhole = isNamed && tokensOf(value) <= left / 2;
     const shown = pruned(value, `/${collection}/${key}`, isWhole ? asked : named, isWhole, cuts);
-    const needed = estimateTokens(JSON.stringify(shown)) + 8;
+    const path = `/${collection}/${key}`;
+    const text = JSON.stringify(shown);
+    // An entity that was shown in part is shown again where the call names more of it.
+    const earlier = before?.get(path);
+    if (earlier !== undefined && (!isNamed || Object.keys(cuts).length === 0 || earlier === text)) continue;
+    const needed = estimateTokens(text) + 8;
     // What the call names is shown even if it takes more than its share: up to as much again.
     if (needed > left + (isNamed ? tokens : 0)) {
       if (isNamed) collections[`/${collection}`].hidden.push(key);
       continue;
     }
     left -= needed;
+    before?.set(path, text);
     slice[collection][key] = shown;
     collections[`/${collection}`].shown += 1;
     Object.assign(collections, cuts);
@@ -200,94 +221,285 @@ export interface Refused {
   readonly problems: readonly string[];
 }
 
-interface PromptParts {
-  readonly policy: string;
-  readonly tools: readonly ToolSpec[];
-  readonly schema: JsonObject;
-  readonly references: readonly JsonObject[];
-  /** Messages, oldest first. */
-  readonly history: readonly JsonObject[];
-  readonly state: StateSlice;
-  readonly call: CallSpec;
-  readonly refused: Refused | undefined;
-}
-
 const ROLE = `You simulate the tools of an environment in which an agent serves a user. For one call of the agent you answer what the tool does, as its program would: exactly, without helping the agent and without inventing anything.`;
 
 const RULES = [
   'Reason first: look up what the call needs, decide whether the call is possible, work out what follows.',
-  'The observation is the very text the tool returns, in the form the references show: JSON or a short sentence, no comment. A call that fails returns "Error: " and the reason.',
-  'Be as strict as a program. A call fails if something it names does not exist or its description forbids it. Never play along. The policy binds the agent; a tool enforces of it only what its description or the references show.',
-  'References of episode "own" happened in this very episode and are facts. Those of "other" happened elsewhere: they show how tools behave; their entities may be different here.',
+  'The observation is the very text the tool returns, in the form that Episode and Records show: JSON or a short sentence, no comment. A call that fails returns "Error: " and the reason.',
+  'Be as strict as a program. A call fails if something it names does not exist or its description forbids it. Never play along. The policy binds the agent; a tool enforces of it only what its description or past calls show.',
+  'Sections Episode tell what was said and called before, in this very episode: facts. Records are calls of other episodes: they show how tools behave; their entities may be different here.',
+  'Sections State show entities as they were when the episode began; Changed, at the end, what is otherwise now: an entity there replaces the one in State, what stands in "removed" is gone, what stands in "partial" is not shown whole. Together they are the truth. Collections says how many entries a collection has, where not all are shown. An entity that the call names by its id, and that is neither shown nor "hidden", does not exist.',
+  'operations are the changes of the state as it is now, as JSON Patch; "value" is JSON written as text. Tools of kind read or generic change nothing, and neither does a call that fails. Change all that the tool changes, and nothing else.',
+  'Use no id that is not in State, Changed, Episode or Call, unless an operation creates it.',
   'reward and terminated are recorded, nothing more. confidence is the probability that your answer is right in every detail.',
-  'Section State is the truth. Where "complete" is false it is the part that matters: "collections" says how many entries each collection has and how many are shown. An entity that the call names by its id, and that is neither shown nor "hidden", does not exist.',
-  'operations are the changes of the state, as JSON Patch with paths into State; "value" is JSON written as text. Tools of kind read or generic change nothing, and neither does a call that fails. Change all that the tool changes, and nothing else.',
-  'Use no id that is not in State, History or Call, unless an operation creates it.',
 ];
 
-export function renderPrompt(parts: PromptParts): ChatMessage[] {
-  const { policy, tools, schema, references, history, state, call, refused } = parts;
-  const system = [
+const systemTexts = new WeakMap<ToolsDomain, string>();
+
+/** The same text for all calls of a domain. */
+export function systemText(domain: ToolsDomain): string {
+  const known = systemTexts.get(domain);
+  if (known !== undefined) return known;
+  const { policy, tools, stateSchema } = domain;
+  const text = [
     ROLE,
     DATA_NOTICE,
     `## Rules\n${RULES.map((rule, i) => `${i + 1}. ${rule}`).join('\n')}`,
-    `## Policy of the agent\n${policy}`,
-    `## Tools\n${tools.map((tool) => oneLine(tool as unknown as Json)).join('\n')}`,
-    `## Schema of the state\n${oneLine(schema)}`,
-    'Reply with one JSON object with the keys reasoning, operations, observation, reward, terminated, confidence, in this order.',
-  ];
-  const sections: Section[] = [
-    { heading: 'References', content: references },
-    { heading: 'History', content: history },
-    { heading: 'State', content: state as unknown as Json },
-    { heading: 'Call', content: { ...call } },
-    ...(refused === undefined ? [] : [{ heading: 'Refused', content: { ...refused } as unknown as Json }]),
-  ];
-  const task =
-    refused === undefined ? 'Answer the call.' : 'Your answer in section Refused has problems. Answer the call anew.';
-  return [
-    { role: 'system', content: system.join('\n\n') },
-    { role: 'user', content: `${renderSections(sections)}\n\n${task}` },
-  ];
+    `## Policy of the agent\n${policy.trim()}`,
+    `## Tools\n${tools.map(signature).join('\n')}`,
+    `## Types of the state\n${typesOf(stateSchema).join('\n')}`,
+    'Reply with one JSON object with the keys reasoning, operations (each with op, path, value), observation, reward, terminated, confidence, in this order.',
+  ].join('\n\n');
+  systemTexts.set(domain, text);
+  return text;
 }
 
-const MAX_CONTENT_CHARS = 4_000;
+function signature({ name, description, parameters, kind, terminates }: ToolSpec): string {
+  const ends = terminates === true ? ', ends the episode' : '';
+  return `${kind}${ends} ${name}(${typeText(parameters)}): ${oneLineOf(description)}`;
+}
 
-/** Newest messages within `tokens`, oldest first. */
-export function historyOf({ messages, call }: Pick<CallQuery, 'messages' | 'call'>, tokens: number): JsonObject[] {
-  const entries = messages.flatMap((message) => entryOf(message, call.id));
+/** A JSON Schema as types, a line for the whole and for each of its definitions: as exact, in a third of the tokens. */
+function typesOf({ $defs, definitions, ...schema }: JsonObject): string[] {
+  const named = Object.entries({ ...(definitions as JsonObject), ...($defs as JsonObject) });
+  return [`state = ${typeText(schema)}`, ...named.map(([name, type]) => `${name} = ${typeText(type)}`)];
+}
+
+const DESCRIBED = new Set(['title', '$schema', '$id', '$comment', 'default', 'examples', 'required', 'description', 'uniqueItems']);
+const PLAIN = new Set([
+  ...['type', 'properties', 'patternProperties', 'additionalProperties', 'items', '$ref', '$defs', 'enum', 'const', 'anyOf'],
+  ...['oneOf', 'minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems', 'pattern', 'propertyNames', 'format'],
+]);
+
+function typeText(schema: Json | undefined): string {
+  if (!isJsonObject(schema ?? null)) return schema === false ? 'never' : 'any';
+  const node = schema as JsonObject;
+  const { description } = node;
+  // What has no short form is told in its own.
+  if (Object.keys(node).some((key) => !PLAIN.has(key) && !DESCRIBED.has(key))) return oneLine(node);
+  const said = typeof description === 'string' ? ` (${oneLineOf(description)})` : '';
+  return `${bareType(node)}${said}`;
+}
+
+function bareType(node: JsonObject): string {
+  const { $ref, enum: values, const: only, anyOf, oneOf = anyOf, type, pattern, items } = node;
+  if (typeof $ref === 'string') return $ref.replace(/^#\/(\$defs|definitions)\//, '');
+  if (Array.isArray(values)) return values.map((value) => oneLine(value)).join('|');
+  if (only !== undefined) return oneLine(only);
+  if (Array.isArray(oneOf)) return oneOf.map(typeText).join('|');
+  if (Array.isArray(type)) return type.map((one) => bareType({ ...node, type: one })).join('|');
+  if (type === 'object' || isJsonObject(node.properties ?? null)) return objectType(node);
+  if (type === 'array') return `list of ${typeText(items)}${range(node.minItems, node.maxItems)}`;
+  if (type === 'string') return typeof pattern === 'string' ? `/${pattern}/` : `text${range(node.minLength, node.maxLength)}`;
+  return `${type ?? 'any'}${range(node.minimum, node.maximum)}`;
+}
+
+function objectType({ properties, patternProperties, additionalProperties, required, propertyNames }: JsonObject): string {
+  const needed = new Set((required ?? []) as readonly string[]);
+  const keys = Object.entries((properties ?? {}) as JsonObject).map(([key, part]) => `${key}${needed.has(key) ? '' : '?'}: ${typeText(part)}`);
+  const patterns = Object.entries((patternProperties ?? {}) as JsonObject).map(([key, part]) => `[/${key}/]: ${typeText(part)}`);
+  const isOpen = additionalProperties !== undefined && additionalProperties !== false;
+  const more = isOpen ? [`[${propertyNames === undefined ? 'any key' : typeText(propertyNames)}]: ${typeText(additionalProperties)}`] : [];
+  return `{${[...keys, ...patterns, ...more].join(', ')}}`;
+}
+
+function range(low: Json | undefined, high: Json | undefined): string {
+  return low === undefined && high === undefined ? '' : ` ${low ?? ''}..${high ?? ''}`;
+}
+
+function oneLineOf(text: string): string {
+  return text.replace(/\s+/g, ' ').replaceAll('<', '\\u003c').trim();
+}
+
+/** Characters of one message, and of what a call answered. */
+const MAX_CONTENT_CHARS = 1_500;
+
+export interface EpisodeLimits {
+  /** Of the conversation, and of the state, before the episode's text begins anew with what matters now. */
+  readonly historyTokens: number;
+  readonly stateTokens: number;
+}
+
+/** Records worth showing for a call, best first, as they are shown. */
+export type RecordsOf = (call: ToolCall, callsBefore: readonly ToolCall[]) => readonly JsonObject[];
+
+/** What one call adds to the text of its episode. */
+interface Addition {
+  readonly text: string;
+  readonly historyTokens: number;
+  readonly stateTokens: number;
+}
+
+/** What was told up to a call, by the message that answered it: an episode's messages are the same objects for all its calls. */
+export type Told = WeakMap<Message, { readonly row: number; readonly start: JsonObject; readonly episode: EpisodeText }>;
+
+/** The text of an episode as it grows, call by call. */
+class EpisodeText {
+  private additions: readonly Addition[] = [];
+  private shown: ReadonlyMap<string, string> = new Map();
+  private records: ReadonlySet<string> = new Set();
+
+  constructor(
+    private readonly start: JsonObject,
+    private readonly limits: EpisodeLimits,
+    private readonly said: readonly JsonObject[] = [],
+  ) {}
+
+  get text(): string {
+    return this.additions.map(({ text }) => text).join('\n\n');
+  }
+
+  /** With what is new to a call: entries since the call before, records, and the state it needs. */
+  with(call: ToolCall, entries: readonly JsonObject[], records: readonly JsonObject[]): EpisodeText {
+    const { historyTokens, stateTokens } = this.limits;
+    const said = [...this.said, ...entries];
+    const next = new EpisodeText(this.start, this.limits, said);
+    next.additions = [...this.additions, next.addition(call, entries, records, this)];
+    const sum = (of: keyof Omit<Addition, 'text'>) => next.additions.reduce((total, addition) => total + addition[of], 0);
+    const isFirst = this.additions.length === 0;
+    if (isFirst || (sum('historyTokens') <= historyTokens && sum('stateTokens') <= stateTokens)) return next;
+    // Begun anew, with the newest of what was said.
+    const fresh = new EpisodeText(this.start, this.limits, said);
+    fresh.additions = [fresh.addition(call, newest(said, historyTokens / 2), records, new EpisodeText(this.start, this.limits))];
+    return fresh;
+  }
+
+  private addition(call: ToolCall, entries: readonly JsonObject[], records: readonly JsonObject[], before: EpisodeText): Addition {
+    const { start, limits } = this;
+    const shown = new Map(before.shown);
+    const fresh = records.filter((record) => !before.records.has(oneLine(record)));
+    const texts = entries.map((entry) => JSON.stringify(entry));
+    const tokens = Math.ceil(limits.stateTokens / 3);
+    const slice =
+      before.shown.size === 0 && measure()(start) <= limits.stateTokens
+        ? wholeState(start, shown)
+        : sliceState({ state: start, given: call.arguments, texts, tokens, shown });
+    this.shown = shown;
+    this.records = new Set([...before.records, ...fresh.map(oneLine)]);
+    const state = Object.fromEntries(Object.entries(slice.state).filter(([, part]) => !isEmptyObject(part)));
+    const counted = countsOf(slice, before.shown.size === 0);
+    const sections = [
+      ...(entries.length === 0 ? [] : [{ heading: 'Episode', content: entries }]),
+      ...(fresh.length === 0 ? [] : [{ heading: 'Records', content: fresh }]),
+      ...(isEmptyObject(counted) ? [] : [{ heading: 'Collections', content: counted }]),
+      ...(isEmptyObject(state) ? [] : [{ heading: 'State', content: state }]),
+    ];
+    const size = (value: Json) => estimateTokens(JSON.stringify(value));
+    return { text: renderSections(sections), historyTokens: size(entries), stateTokens: size(state) };
+  }
+}
+
+function newest(entries: readonly JsonObject[], tokens: number): readonly JsonObject[] {
   let left = tokens;
   let from = entries.length;
-  while (from > 0) {
-    left -= estimateTokens(JSON.stringify(entries[from - 1]));
-    if (left < 0) break;
-    from -= 1;
-  }
+  while (from > 0 && (left -= estimateTokens(JSON.stringify(entries[from - 1]))) >= 0) from--;
   return entries.slice(from);
 }
 
-function entryOf(message: Message, currentCall: string): JsonObject[] {
-  switch (message.role) {
-    case 'system':
-      return [];
-    case 'user':
-      return [{ role: 'user', content: clipped(message.content, MAX_CONTENT_CHARS) }];
-    case 'tool': {
-      const content = clipped(message.content, MAX_CONTENT_CHARS);
-      return [{ role: 'tool', name: message.name, content, error: message.isError === true }];
-    }
-    case 'assistant': {
-      const content = clipped(message.content ?? '', MAX_CONTENT_CHARS);
-      const calls = callsUntil(message.toolCalls ?? [], currentCall);
-      if (content === '' && calls.length === 0) return [];
-      return [{ role: 'assistant', content, calls }];
-    }
+function wholeState(state: JsonObject, shown: Map<string, string>): StateSlice {
+  for (const [key, part] of Object.entries(state)) {
+    shown.set(`/${key}`, '');
+    if (isJsonObject(part)) for (const [inner, value] of Object.entries(part)) shown.set(`/${key}/${inner}`, JSON.stringify(value));
   }
+  return { complete: true, state, collections: {} };
 }
 
-function callsUntil(calls: readonly ToolCall[], current: string): JsonObject[] {
-  const at = calls.findIndex(({ id }) => id === current);
-  return (at < 0 ? calls : calls.slice(0, at)).map(({ name, arguments: given }) => ({ name, arguments: given }));
+function isEmptyObject(value: Json): boolean {
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}
+
+/** Sizes of collections that are cut, with some keys for their form, once; and what is named but too large to be shown. */
+function countsOf({ collections }: StateSlice, isFirst: boolean): JsonObject {
+  return Object.fromEntries(
+    Object.entries(collections).flatMap(([path, { size, keys, hidden }]): [string, Json][] => {
+      const isNew = isFirst || path.indexOf('/', 1) > 0;
+      if (!isNew && hidden.length === 0) return [];
+      return [[path, { size, ...(isFirst ? { keys: keys.slice(0, 2) } : {}), ...(hidden.length > 0 ? { hidden } : {}) }]];
+    }),
+  );
+}
+
+/** The user's message: the episode up to the call, what differs from its start, the call, and a proposal for it that was refused. */
+export function episodeText(
+  query: CallQuery,
+  limits: EpisodeLimits,
+  recordsOf: RecordsOf,
+  told: Told,
+  refused?: Refused,
+): string {
+  const { domain, task, state, call } = query;
+  const start = initialStateOf(domain, task);
+  const changed = changesOf(start, state, call, limits.stateTokens);
+  const sections: Section[] = [
+    ...(isEmptyObject(changed) ? [] : [{ heading: 'Changed', content: changed }]),
+    { heading: 'Call', content: { name: call.name, arguments: call.arguments } },
+    ...(refused === undefined ? [] : [{ heading: 'Refused', content: { ...refused } as unknown as Json }]),
+  ];
+  const request =
+    refused === undefined ? 'Answer the call.' : 'Your answer in section Refused has problems. Answer the call anew.';
+  return [episodeUpTo(query, start, limits, recordsOf, told).text, renderSections(sections), request].join('\n\n');
+}
+
+function episodeUpTo(
+  { messages, call, row = -1 }: CallQuery,
+  start: JsonObject,
+  limits: EpisodeLimits,
+  recordsOf: RecordsOf,
+  told: Told,
+): EpisodeText {
+  const calls = new Map(messages.flatMap(callsOf).map((made) => [made.id, made]));
+  const made: ToolCall[] = [];
+  let episode = new EpisodeText(start, limits);
+  let entries: JsonObject[] = [];
+  const add = (answered: ToolCall, answer?: Message) => {
+    const known = answer && told.get(answer);
+    const isSame = known?.row === row && known.start === start;
+    episode = isSame ? known.episode : episode.with(answered, entries, recordsOf(answered, made));
+    if (answer) told.set(answer, { row, start, episode });
+    made.push(answered);
+    entries = [];
+  };
+  for (const message of messages) {
+    if (message.role === 'user') entries.push({ user: clipped(message.content, MAX_CONTENT_CHARS) });
+    if (message.role === 'assistant' && message.content) entries.push({ agent: clipped(message.content, MAX_CONTENT_CHARS) });
+    const answered = message.role === 'tool' ? calls.get(message.toolCallId) : undefined;
+    if (message.role !== 'tool' || answered === undefined) continue;
+    add(answered, message);
+    const { name, content, isError = false } = message;
+    entries.push(callEntry({ name, arguments: answered.arguments, answer: clipped(content, MAX_CONTENT_CHARS), isError }));
+  }
+  add(call);
+  return episode;
+}
+
+/** A call with its answer, as sections Episode and Records show it. */
+export function callEntry({ name, arguments: given, answer, isError }: { name: string; arguments: JsonObject; answer: string; isError: boolean }): JsonObject {
+  return { call: name, arguments: given, answer, ...(isError && !/^error\b/i.test(answer) ? { error: true } : {}) };
+}
+
+/** Parts of a state that are not what they were at the start, by entry; where they are many, those that matter for the call. */
+function changesOf(start: JsonObject, state: JsonObject, call: ToolCall, tokens: number): JsonObject {
+  if (start === state) return {};
+  const changed: Record<string, Json> = {};
+  const removed: string[] = [];
+  for (const [key, part] of Object.entries(state)) {
+    const before = start[key];
+    if (before === part || isDeepStrictEqual(before, part)) continue;
+    if (!isJsonObject(before ?? null) || !isJsonObject(part)) {
+      changed[key] = part;
+      continue;
+    }
+    const old = before as JsonObject;
+    changed[key] = Object.fromEntries(
+      Object.entries(part).filter(([inner, value]) => old[inner] !== value && !isDeepStrictEqual(old[inner], value)),
+    );
+    removed.push(...Object.keys(old).filter((inner) => !Object.hasOwn(part, inner)).map((inner) => `/${key}/${inner}`));
+  }
+  removed.push(...Object.keys(start).filter((key) => !Object.hasOwn(state, key)).map((key) => `/${key}`));
+  const { state: shown, collections } = sliceState({ state: changed, given: call.arguments, texts: [], tokens });
+  const kept = Object.fromEntries(Object.entries(shown).filter(([, part]) => !isEmptyObject(part)));
+  const partial = Object.keys(collections).filter((path) => path.indexOf('/', 1) > 0);
+  return { ...kept, ...(removed.length > 0 ? { removed } : {}), ...(partial.length > 0 ? { partial } : {}) };
 }
 
 export interface Section {

@@ -40,7 +40,8 @@ const looseOperation = z.looseObject({ op: z.string(), path: z.string() });
  * as JSON instead of text, paths without the first slash, numbers as text, further keys, and what may be left out. The rest
  * is left as it is, for the schema to refuse.
  */
-export function normalisedReply(reply: Json): Json {
+export function normalisedReply(written: Json): Json {
+  const reply = Array.isArray(written) && written.length === 1 ? written[0] : written;
   if (typeof reply !== 'object' || reply === null || Array.isArray(reply)) return reply;
   const {
     reasoning = '',
@@ -48,7 +49,7 @@ export function normalisedReply(reply: Json): Json {
     observation,
     reward = null,
     terminated = false,
-    confidence,
+    confidence = 0,
   } = reply as JsonObject;
   return {
     reasoning,
