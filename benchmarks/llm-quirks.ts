@@ -20,5 +20,5 @@ export async function run({ root, quick, log }: BenchmarkContext): Promise<Measu
   const { value, low, high } = wilson(met, quirks.length);
   const isPublic = ({ source }: { source: string }) => source.startsWith('https://');
   const raw = { tried: quirks.length, met, fromPublicSources: quirks.filter(isPublic).length, missed };
-  return { value, low, high, n: quirks.length, raw };
+  return { value: value ?? 0, low, high, n: quirks.length, raw };
 }

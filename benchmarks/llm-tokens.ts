@@ -43,7 +43,9 @@ export async function run({ root, quick, log }: BenchmarkContext): Promise<Measu
       for (const [i, call] of toolCalls.entries()) {
         const messages: readonly Message[] = episode.messages.slice(0, message + 1 + i);
         const query: CallQuery = { domain, task, state, messages, call, step: calls.length, seed: 0 };
-        const text = stepMessages(query, options, index).map(({ content }) => content).join('\n\n');
+        const text = stepMessages(query, options, index)
+          .map(({ content }) => content)
+          .join('\n\n');
         calls.push({ tokens: count(text), held: count(commonStart(before, text)), isFirst: calls.length === 0 });
         before = text;
         state = applyOperations(state, predictions[i].operations);
@@ -56,11 +58,22 @@ export async function run({ root, quick, log }: BenchmarkContext): Promise<Measu
   const later = all.filter(({ isFirst }) => !isFirst);
   const tokens = all.map((each) => each.tokens).sort((a, b) => a - b);
   const mean = sum(all, 'tokens') / all.length;
-  const spread = 1.96 * Math.sqrt(asked.map((calls) => sum(calls, 'tokens') / calls.length).reduce((total, of) => total + (of - mean) ** 2, 0) / asked.length ** 2);
+  const spread =
+    1.96 *
+    Math.sqrt(
+      asked.map((calls) => sum(calls, 'tokens') / calls.length).reduce((total, of) => total + (of - mean) ** 2, 0) /
+        asked.length ** 2,
+    );
   const held = sum(all, 'held') / sum(all, 'tokens');
   log(`${all.length} calls, ${Math.round(mean)} tokens each, ${(100 * held).toFixed(1)} % held`);
   const raw = {
-    ...{ calls: all.length, episodes: asked.length, meanTokens: mean, medianTokens: tokens[tokens.length >> 1], mostTokens: tokens.at(-1) },
+    ...{
+      calls: all.length,
+      episodes: asked.length,
+      meanTokens: mean,
+      medianTokens: tokens[tokens.length >> 1],
+      mostTokens: tokens.at(-1),
+    },
     systemTokens: count(before.split('\n\n## Episode\n')[0]),
     heldShare: held,
     heldShareAfterFirstCall: sum(later, 'held') / sum(later, 'tokens'),

@@ -12,7 +12,9 @@ const ARRAY = 9;
 
 /** @returns how many tokens a text has */
 export function smollm2Counter(root: string): (text: string) => number {
-  const path = process.env.REVERIE_GGUF ?? execFileSync(process.execPath, [join(root, 'scripts/small-model.mjs')], { encoding: 'utf8' }).trim();
+  const path =
+    process.env.REVERIE_GGUF ??
+    execFileSync(process.execPath, [join(root, 'scripts/small-model.mjs')], { encoding: 'utf8' }).trim();
   const { merges } = metadata(path);
   const ranks = new Map(merges.map((merge, rank) => [merge, rank]));
   const known = new Map<string, number>();

@@ -75,7 +75,8 @@ const CLOSES = String.raw`</(?:think|thinking|thought|seed:think)>|\[/THINK\]|â—
 const TAGGED = new RegExp(`(?:${OPENS})(.*?)(?:${CLOSES})`, 'gs');
 const CLOSED = new RegExp(`^(.*)(?:${CLOSES})`, 's');
 const OPENED = new RegExp(`^\\s*(?:${OPENS})(.*)$`, 'ms');
-const CHANNEL = /<\|channel\|>(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>(.*?)(?=<\|(?:end|return|call|start|channel)\|>|$)/gs;
+const CHANNEL =
+  /<\|channel\|>(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>(.*?)(?=<\|(?:end|return|call|start|channel)\|>|$)/gs;
 
 /**
  * Thoughts come in a field of their own or between tags, of which the first may be missing, as some chat templates
@@ -91,7 +92,8 @@ function separateThoughts(text: string, given: string): { text: string; reasonin
   if (/think|thought|<\|channel\|>/i.test(text) && !isJson(text)) {
     const channels = [...text.matchAll(CHANNEL)];
     if (channels.length > 0) {
-      const inChannel = (isFinal: boolean) => channels.filter(([, name]) => (name === 'final') === isFinal).map(([, , said]) => said);
+      const inChannel = (isFinal: boolean) =>
+        channels.filter(([, name]) => (name === 'final') === isFinal).map(([, , said]) => said);
       tagged.push(...inChannel(false));
       spoken = inChannel(true).join('');
     } else {

@@ -71,7 +71,8 @@ function repair(text: string, maxDepth: number): JsonReading {
   if (text.length > LONGEST_REPAIR || bracketsExceed(text, maxDepth)) return faulty;
   try {
     const repaired = parse(jsonrepair(text));
-    return repaired ? { ...repaired, repaired: true } : faulty;
+    // Any sentence can be repaired to a string.
+    return repaired && typeof repaired.value === 'object' ? { ...repaired, repaired: true } : faulty;
   } catch (error) {
     return { ok: false, problem: `it is not JSON (${(error as Error).message})` };
   }
@@ -279,19 +280,25 @@ export function mended(value: Json, schema: Json | undefined): Json {
   const types = [type].flat();
   if (typeof value === 'string' && !types.includes('string')) return meantBy(value, types);
   if (types[0] === 'string' && value !== null && typeof value !== 'string') return JSON.stringify(value);
-  if (Array.isArray(value) && isObjectType(schema as JsonObject)) return value.length === 1 ? mended(value[0], schema) : value;
+  if (Array.isArray(value) && isObjectType(schema as JsonObject))
+    return value.length === 1 ? mended(value[0], schema) : value;
   if (Array.isArray(value)) return value.map((item) => mended(item, items));
   return isJsonObject(value) ? mendedObject(value, schema as JsonObject) : value;
 }
 
 function meantBy(text: string, types: readonly (Json | undefined)[]): Json {
   const isOf = (value: Json) =>
-    (typeof value === 'number' && (types.includes('number') || (types.includes('integer') && Number.isInteger(value)))) ||
+    (typeof value === 'number' &&
+      (types.includes('number') || (types.includes('integer') && Number.isInteger(value)))) ||
     (typeof value === 'boolean' && types.includes('boolean')) ||
     (value === null && types.includes('null')) ||
     (isJsonObject(value) && types.includes('object')) ||
     (Array.isArray(value) && types.includes('array'));
-  const read = parse(text.trim().toLowerCase() === 'none' ? 'null' : text.trim().replace(/^(true|false|null)$/i, (word) => word.toLowerCase()));
+  const read = parse(
+    text.trim().toLowerCase() === 'none'
+      ? 'null'
+      : text.trim().replace(/^(true|false|null)$/i, (word) => word.toLowerCase()),
+  );
   return read && isOf(read.value) ? read.value : text;
 }
 

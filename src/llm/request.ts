@@ -79,7 +79,9 @@ interface WireForm {
 /** Messages as servers take them, as canonical JSON. */
 function wireMessages(messages: readonly ChatMessage[], form: WireForm = {}): string {
   return JSON.stringify(
-    (form.needs?.has('no system role') ? withoutSystem(messages) : messages).map((message) => wireMessage(message, form)),
+    (form.needs?.has('no system role') ? withoutSystem(messages) : messages).map((message) =>
+      wireMessage(message, form),
+    ),
   );
 }
 
@@ -102,7 +104,8 @@ function wireMessage(message: ChatMessage, { toolNames, needs }: WireForm): obje
 /** What the system says stands before what the user says first. */
 function withoutSystem([first, second, ...others]: readonly ChatMessage[]): readonly ChatMessage[] {
   if (first?.role !== 'system') return second === undefined ? [first] : [first, second, ...others];
-  if (second?.role !== 'user') return [{ ...first, role: 'user' }, ...(second === undefined ? [] : [second]), ...others];
+  if (second?.role !== 'user')
+    return [{ ...first, role: 'user' }, ...(second === undefined ? [] : [second]), ...others];
   return [{ role: 'user', content: `${first.content}\n\n${second.content}` }, ...others];
 }
 
@@ -128,7 +131,10 @@ export function wireNames(names: readonly string[]): ReadonlyMap<string, string>
 export function calledTool(written: string, { request, toolNames }: PreparedRequest): string {
   const tools = request.tools ?? [];
   for (const [name, wire] of toolNames ?? []) if (wire === written) return name;
-  const bare = written.replace(/<\|.*$/s, '').replace(/^functions?[.:]/, '').trim();
+  const bare = written
+    .replace(/<\|.*$/s, '')
+    .replace(/^functions?[.:]/, '')
+    .trim();
   const isKnown = (name: string) => tools.some((tool) => tool.name === name);
   return !isKnown(written) && isKnown(bare) ? bare : written;
 }
@@ -180,7 +186,8 @@ type Need = keyof typeof NEEDS;
 /** The most tokens of a reply that a refusal names; the context, and how much of it the prompt takes. */
 const MOST_TOKENS =
   /max_(?:completion_)?tokens.*?(?:at most|up to|less than or equal to|\[\d+,|: \d+ >|maximum(?: value)?(?: is| of)?|<=)\D{0,3}(\d+)/is;
-const CONTEXT = /maximum context length (?:is|of) (\d+).*?(?:has (\d+) input tokens|(\d+) (?:in|of|from) (?:the|your))/is;
+const CONTEXT =
+  /maximum context length (?:is|of) (\d+).*?(?:has (\d+) input tokens|(\d+) (?:in|of|from) (?:the|your))/is;
 const LEAST_REPLY = 64;
 
 const LOOSER: Readonly<Record<Structured, Structured | undefined>> = {
@@ -315,7 +322,11 @@ export function requestBody(
   // Spliced in as texts: messages and schemas are long, and were written once already.
   const restText = JSON.stringify(rest).slice(1, -1);
   const format = schema ? formatText(schema, structured!) : '';
-  return { text: `{${restText},"messages":${messagesText(prepared, structured, capabilities)}${format}}`, structured, needs: capabilities.needs };
+  return {
+    text: `{${restText},"messages":${messagesText(prepared, structured, capabilities)}${format}}`,
+    structured,
+    needs: capabilities.needs,
+  };
 }
 
 function leaveOut(body: Record<string, unknown>, omitted: ReadonlySet<string>): void {

@@ -178,7 +178,8 @@ export class ServedModel implements LanguageModel {
     const { servers, budget } = this.parts;
     const { session, messages } = prepared.request;
     // All requests of an episode go to one server: its prefix cache holds what they share.
-    const server = servers.length === 1 ? servers[0] : servers[placeOf(session ?? JSON.stringify(messages), servers.length)];
+    const server =
+      servers.length === 1 ? servers[0] : servers[placeOf(session ?? JSON.stringify(messages), servers.length)];
     const reservation = budget && (await budget.reserve(this.estimate(prepared), signal));
     let cost = NO_COST;
     try {

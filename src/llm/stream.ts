@@ -24,7 +24,9 @@ export function assembledStream(text: string, maxDepth: number): Loose {
   let finish: unknown;
   let hasEnded = false;
   for (const event of text.split(/\r?\n\s*\r?\n/)) {
-    const data = event.split(/\r?\n/).flatMap((line) => /^\s*data:(.*)$/s.exec(line)?.[1] ?? (/^\s*(\{|\s)/.test(line) ? line : []));
+    const data = event
+      .split(/\r?\n/)
+      .flatMap((line) => /^\s*data:(.*)$/s.exec(line)?.[1] ?? (/^\s*(\{|\s)/.test(line) ? line : []));
     const json = data.join('\n').trim();
     if (json === '') continue;
     if (json === '[DONE]') {
@@ -33,7 +35,8 @@ export function assembledStream(text: string, maxDepth: number): Loose {
     }
     const chunk = parsedChunk(json, maxDepth);
     if (chunk.error) return { error: chunk.error };
-    for (const key of ['model', 'usage', 'prompt_token_ids', 'metadata', 'timings']) if (chunk[key]) whole[key] = chunk[key];
+    for (const key of ['model', 'usage', 'prompt_token_ids', 'metadata', 'timings'])
+      if (chunk[key]) whole[key] = chunk[key];
     const choice = (Array.isArray(chunk.choices) ? chunk.choices[0] : undefined) as Loose | undefined;
     if (choice === undefined) continue;
     if (choice.error) return { choices: [{ ...choice, message: {} }] };
@@ -67,7 +70,8 @@ function textOf(part: unknown): string {
 function addPart(calls: StreamedCall[], { index, id, function: given }: Loose): void {
   const { name, arguments: written } = (given ?? {}) as Loose;
   const last = calls.at(-1);
-  const begins = last === undefined || (id && last.id && id !== last.id) || (name && !id && last.function.arguments !== '');
+  const begins =
+    last === undefined || (id && last.id && id !== last.id) || (name && !id && last.function.arguments !== '');
   // Some number all calls 0.
   const isOthers = id && calls[index as number]?.id && calls[index as number].id !== id;
   const at = typeof index === 'number' && !isOthers ? index : begins ? calls.length : calls.length - 1;

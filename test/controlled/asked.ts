@@ -61,7 +61,10 @@ export function sectionsOf(text: string): Record<string, Json> {
 function together(before: Json | undefined, more: Json, levels = 2): Json {
   if (Array.isArray(before) && Array.isArray(more)) return [...before, ...more];
   if (levels === 0 || typeof before !== 'object' || before === null || Array.isArray(before)) return more;
-  const parts = Object.entries(asObject(more)).map(([key, part]) => [key, together(asObject(before)[key], part, levels - 1)]);
+  const parts = Object.entries(asObject(more)).map(([key, part]) => [
+    key,
+    together(asObject(before)[key], part, levels - 1),
+  ]);
   return { ...before, ...Object.fromEntries(parts) };
 }
 

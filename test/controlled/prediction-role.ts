@@ -36,7 +36,9 @@ export function rememberedState({ truth, history, task, seed, transitionError }:
     prefix.update(JSON.stringify([call, given]));
     const digest = prefix.copy().digest();
     const before = state;
-    state = states.get(digest.toString('latin1')) ?? afterCall(before, { name: call, arguments: given }, digest.readUInt32LE(0));
+    state =
+      states.get(digest.toString('latin1')) ??
+      afterCall(before, { name: call, arguments: given }, digest.readUInt32LE(0));
     states.set(digest.toString('latin1'), state);
   }
   return state;

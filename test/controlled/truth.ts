@@ -8,7 +8,7 @@ import type { Operation, Prediction } from '../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { initialStateOf } from '../../src/env/tools/situation.js';
 import type { CallQuery } from '../../src/env/tools/tools-family.js';
-import { asObject } from './asked.js';
+import { asObject, asText } from './asked.js';
 
 export interface Outcome {
   readonly operations: readonly Operation[];
@@ -95,7 +95,10 @@ export class Truth {
       Object.entries(now).map(([key, part]) => {
         const lacks = Object.keys(asObject(part)).some((entry) => gone.has(`/${key}/${entry}`));
         if (!lacks) return [key, part];
-        return [key, Object.fromEntries(Object.entries(asObject(part)).filter(([entry]) => !gone.has(`/${key}/${entry}`)))];
+        return [
+          key,
+          Object.fromEntries(Object.entries(asObject(part)).filter(([entry]) => !gone.has(`/${key}/${entry}`))),
+        ];
       }),
     );
   }

@@ -18,7 +18,12 @@ import { deskQuery } from '../worldmodel/tools/desk.js';
 
 /** What the server does: the first entry whose `when` holds and that is not used up (`times`). */
 interface Act {
-  readonly when?: { readonly has?: string; readonly lacks?: string; readonly matches?: string; readonly misses?: string };
+  readonly when?: {
+    readonly has?: string;
+    readonly lacks?: string;
+    readonly matches?: string;
+    readonly misses?: string;
+  };
   readonly times?: number;
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -172,7 +177,8 @@ async function startActor(acts: readonly Act[]) {
 function holds({ when = {} }: Act, sent: string, { headers }: IncomingMessage): boolean {
   const { has, lacks, matches, misses } = when;
   const body = JSON.parse(sent) as JsonObject;
-  const at = (path: string) => path.split('.').reduce<unknown>((part, key) => (part as JsonObject | undefined)?.[key], body);
+  const at = (path: string) =>
+    path.split('.').reduce<unknown>((part, key) => (part as JsonObject | undefined)?.[key], body);
   const all = `${sent} ${JSON.stringify(headers)}`;
   return (
     (has === undefined || at(has) !== undefined) &&
@@ -199,5 +205,10 @@ function bodyOf({ body, message, finish = 'stop', choice = {}, more = {}, events
   if (body !== undefined) return typeof body === 'string' ? body : JSON.stringify(body);
   const said = typeof message === 'string' ? { role: 'assistant', content: message } : message;
   const usage = { prompt_tokens: 20, completion_tokens: 5 };
-  return JSON.stringify({ model: 'alias-2031', choices: [{ index: 0, message: said, finish_reason: finish, ...choice }], usage, ...more });
+  return JSON.stringify({
+    model: 'alias-2031',
+    choices: [{ index: 0, message: said, finish_reason: finish, ...choice }],
+    usage,
+    ...more,
+  });
 }

@@ -14,7 +14,6 @@ import { callsOf, type Message, type ToolCall } from '../../env/tools/message.js
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import { estimateTokens } from '../../llm/completion.js';
-import type { ChatMessage } from '../../llm/language-model.js';
 import { wordsIn, wordsOf } from '../tools/checks.js';
 
 interface SliceQuery {
@@ -265,10 +264,42 @@ function typesOf({ $defs, definitions, ...schema }: JsonObject): string[] {
   return [`state = ${typeText(schema)}`, ...named.map(([name, type]) => `${name} = ${typeText(type)}`)];
 }
 
-const DESCRIBED = new Set(['title', '$schema', '$id', '$comment', 'default', 'examples', 'required', 'description', 'uniqueItems']);
+const DESCRIBED = new Set([
+  'title',
+  '$schema',
+  '$id',
+  '$comment',
+  'default',
+  'examples',
+  'required',
+  'description',
+  'uniqueItems',
+]);
 const PLAIN = new Set([
-  ...['type', 'properties', 'patternProperties', 'additionalProperties', 'items', '$ref', '$defs', 'enum', 'const', 'anyOf'],
-  ...['oneOf', 'minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems', 'pattern', 'propertyNames', 'format'],
+  ...[
+    'type',
+    'properties',
+    'patternProperties',
+    'additionalProperties',
+    'items',
+    '$ref',
+    '$defs',
+    'enum',
+    'const',
+    'anyOf',
+  ],
+  ...[
+    'oneOf',
+    'minimum',
+    'maximum',
+    'minLength',
+    'maxLength',
+    'minItems',
+    'maxItems',
+    'pattern',
+    'propertyNames',
+    'format',
+  ],
 ]);
 
 function typeText(schema: Json | undefined): string {
@@ -290,16 +321,29 @@ function bareType(node: JsonObject): string {
   if (Array.isArray(type)) return type.map((one) => bareType({ ...node, type: one })).join('|');
   if (type === 'object' || isJsonObject(node.properties ?? null)) return objectType(node);
   if (type === 'array') return `list of ${typeText(items)}${range(node.minItems, node.maxItems)}`;
-  if (type === 'string') return typeof pattern === 'string' ? `/${pattern}/` : `text${range(node.minLength, node.maxLength)}`;
+  if (type === 'string')
+    return typeof pattern === 'string' ? `/${pattern}/` : `text${range(node.minLength, node.maxLength)}`;
   return `${type ?? 'any'}${range(node.minimum, node.maximum)}`;
 }
 
-function objectType({ properties, patternProperties, additionalProperties, required, propertyNames }: JsonObject): string {
+function objectType({
+  properties,
+  patternProperties,
+  additionalProperties,
+  required,
+  propertyNames,
+}: JsonObject): string {
   const needed = new Set((required ?? []) as readonly string[]);
-  const keys = Object.entries((properties ?? {}) as JsonObject).map(([key, part]) => `${key}${needed.has(key) ? '' : '?'}: ${typeText(part)}`);
-  const patterns = Object.entries((patternProperties ?? {}) as JsonObject).map(([key, part]) => `[/${key}/]: ${typeText(part)}`);
+  const keys = Object.entries((properties ?? {}) as JsonObject).map(
+    ([key, part]) => `${key}${needed.has(key) ? '' : '?'}: ${typeText(part)}`,
+  );
+  const patterns = Object.entries((patternProperties ?? {}) as JsonObject).map(
+    ([key, part]) => `[/${key}/]: ${typeText(part)}`,
+  );
   const isOpen = additionalProperties !== undefined && additionalProperties !== false;
-  const more = isOpen ? [`[${propertyNames === undefined ? 'any key' : typeText(propertyNames)}]: ${typeText(additionalProperties)}`] : [];
+  const more = isOpen
+    ? [`[${propertyNames === undefined ? 'any key' : typeText(propertyNames)}]: ${typeText(additionalProperties)}`]
+    : [];
   return `{${[...keys, ...patterns, ...more].join(', ')}}`;
 }
 
@@ -331,7 +375,10 @@ interface Addition {
 }
 
 /** What was told up to a call, by the message that answered it: an episode's messages are the same objects for all its calls. */
-export type Told = WeakMap<Message, { readonly row: number; readonly start: JsonObject; readonly episode: EpisodeText }>;
+export type Told = WeakMap<
+  Message,
+  { readonly row: number; readonly start: JsonObject; readonly episode: EpisodeText }
+>;
 
 /** The text of an episode as it grows, call by call. */
 class EpisodeText {
@@ -355,16 +402,24 @@ class EpisodeText {
     const said = [...this.said, ...entries];
     const next = new EpisodeText(this.start, this.limits, said);
     next.additions = [...this.additions, next.addition(call, entries, records, this)];
-    const sum = (of: keyof Omit<Addition, 'text'>) => next.additions.reduce((total, addition) => total + addition[of], 0);
+    const sum = (of: keyof Omit<Addition, 'text'>) =>
+      next.additions.reduce((total, addition) => total + addition[of], 0);
     const isFirst = this.additions.length === 0;
     if (isFirst || (sum('historyTokens') <= historyTokens && sum('stateTokens') <= stateTokens)) return next;
     // Begun anew, with the newest of what was said.
     const fresh = new EpisodeText(this.start, this.limits, said);
-    fresh.additions = [fresh.addition(call, newest(said, historyTokens / 2), records, new EpisodeText(this.start, this.limits))];
+    fresh.additions = [
+      fresh.addition(call, newest(said, historyTokens / 2), records, new EpisodeText(this.start, this.limits)),
+    ];
     return fresh;
   }
 
-  private addition(call: ToolCall, entries: readonly JsonObject[], records: readonly JsonObject[], before: EpisodeText): Addition {
+  private addition(
+    call: ToolCall,
+    entries: readonly JsonObject[],
+    records: readonly JsonObject[],
+    before: EpisodeText,
+  ): Addition {
     const { start, limits } = this;
     const shown = new Map(before.shown);
     const fresh = records.filter((record) => !before.records.has(oneLine(record)));
@@ -392,14 +447,18 @@ class EpisodeText {
 function newest(entries: readonly JsonObject[], tokens: number): readonly JsonObject[] {
   let left = tokens;
   let from = entries.length;
-  while (from > 0 && (left -= estimateTokens(JSON.stringify(entries[from - 1]))) >= 0) from--;
+  while (from > 0 && left > 0) {
+    left -= estimateTokens(JSON.stringify(entries[from - 1]));
+    if (left >= 0) from--;
+  }
   return entries.slice(from);
 }
 
 function wholeState(state: JsonObject, shown: Map<string, string>): StateSlice {
   for (const [key, part] of Object.entries(state)) {
     shown.set(`/${key}`, '');
-    if (isJsonObject(part)) for (const [inner, value] of Object.entries(part)) shown.set(`/${key}/${inner}`, JSON.stringify(value));
+    if (isJsonObject(part))
+      for (const [inner, value] of Object.entries(part)) shown.set(`/${key}/${inner}`, JSON.stringify(value));
   }
   return { complete: true, state, collections: {} };
 }
@@ -414,7 +473,9 @@ function countsOf({ collections }: StateSlice, isFirst: boolean): JsonObject {
     Object.entries(collections).flatMap(([path, { size, keys, hidden }]): [string, Json][] => {
       const isNew = isFirst || path.indexOf('/', 1) > 0;
       if (!isNew && hidden.length === 0) return [];
-      return [[path, { size, ...(isFirst ? { keys: keys.slice(0, 2) } : {}), ...(hidden.length > 0 ? { hidden } : {}) }]];
+      return [
+        [path, { size, ...(isFirst ? { keys: keys.slice(0, 2) } : {}), ...(hidden.length > 0 ? { hidden } : {}) }],
+      ];
     }),
   );
 }
@@ -461,19 +522,32 @@ function episodeUpTo(
   };
   for (const message of messages) {
     if (message.role === 'user') entries.push({ user: clipped(message.content, MAX_CONTENT_CHARS) });
-    if (message.role === 'assistant' && message.content) entries.push({ agent: clipped(message.content, MAX_CONTENT_CHARS) });
+    if (message.role === 'assistant' && message.content)
+      entries.push({ agent: clipped(message.content, MAX_CONTENT_CHARS) });
     const answered = message.role === 'tool' ? calls.get(message.toolCallId) : undefined;
     if (message.role !== 'tool' || answered === undefined) continue;
     add(answered, message);
     const { name, content, isError = false } = message;
-    entries.push(callEntry({ name, arguments: answered.arguments, answer: clipped(content, MAX_CONTENT_CHARS), isError }));
+    entries.push(
+      callEntry({ name, arguments: answered.arguments, answer: clipped(content, MAX_CONTENT_CHARS), isError }),
+    );
   }
   add(call);
   return episode;
 }
 
 /** A call with its answer, as sections Episode and Records show it. */
-export function callEntry({ name, arguments: given, answer, isError }: { name: string; arguments: JsonObject; answer: string; isError: boolean }): JsonObject {
+export function callEntry({
+  name,
+  arguments: given,
+  answer,
+  isError,
+}: {
+  name: string;
+  arguments: JsonObject;
+  answer: string;
+  isError: boolean;
+}): JsonObject {
   return { call: name, arguments: given, answer, ...(isError && !/^error\b/i.test(answer) ? { error: true } : {}) };
 }
 
@@ -493,9 +567,17 @@ function changesOf(start: JsonObject, state: JsonObject, call: ToolCall, tokens:
     changed[key] = Object.fromEntries(
       Object.entries(part).filter(([inner, value]) => old[inner] !== value && !isDeepStrictEqual(old[inner], value)),
     );
-    removed.push(...Object.keys(old).filter((inner) => !Object.hasOwn(part, inner)).map((inner) => `/${key}/${inner}`));
+    removed.push(
+      ...Object.keys(old)
+        .filter((inner) => !Object.hasOwn(part, inner))
+        .map((inner) => `/${key}/${inner}`),
+    );
   }
-  removed.push(...Object.keys(start).filter((key) => !Object.hasOwn(state, key)).map((key) => `/${key}`));
+  removed.push(
+    ...Object.keys(start)
+      .filter((key) => !Object.hasOwn(state, key))
+      .map((key) => `/${key}`),
+  );
   const { state: shown, collections } = sliceState({ state: changed, given: call.arguments, texts: [], tokens });
   const kept = Object.fromEntries(Object.entries(shown).filter(([, part]) => !isEmptyObject(part)));
   const partial = Object.keys(collections).filter((path) => path.indexOf('/', 1) > 0);

@@ -41,7 +41,7 @@ const looseOperation = z.looseObject({ op: z.string(), path: z.string() });
  * is left as it is, for the schema to refuse.
  */
 export function normalisedReply(written: Json): Json {
-  const reply = Array.isArray(written) && written.length === 1 ? written[0] : written;
+  const reply = unwrapped(written);
   if (typeof reply !== 'object' || reply === null || Array.isArray(reply)) return reply;
   const {
     reasoning = '',
@@ -59,6 +59,14 @@ export function normalisedReply(written: Json): Json {
     terminated,
     confidence: numberIn(confidence),
   };
+}
+
+/** The reply itself, where it stands in a list or under a key of its own. */
+function unwrapped(written: Json): Json {
+  if (typeof written !== 'object' || written === null || 'observation' in written) return written;
+  const parts = Object.values(written) as Json[];
+  const [only] = parts;
+  return parts.length === 1 && typeof only === 'object' && only !== null && 'observation' in only ? only : written;
 }
 
 /** The same of operations alone. */

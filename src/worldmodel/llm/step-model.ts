@@ -9,9 +9,18 @@ import type { ToolCall } from '../../env/tools/message.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
-import type { BackendModel, Failed, PredictOptions, RawProposal } from '../tools/backend-model.js';
 import { callText, MAX_HISTORY } from '../../replay/experience/terms.js';
-import { callEntry, clipped, type EpisodeLimits, episodeText, oneLine, type Refused, systemText, type Told } from './prompt.js';
+import type { BackendModel, Failed, PredictOptions, RawProposal } from '../tools/backend-model.js';
+import {
+  callEntry,
+  clipped,
+  type EpisodeLimits,
+  episodeText,
+  oneLine,
+  type Refused,
+  systemText,
+  type Told,
+} from './prompt.js';
 import {
   failedReply,
   normalisedReply,

@@ -53,7 +53,12 @@ function withTextCalls(reply: ChatReply, { tools }: ToolsPolicyQuery): ChatReply
   const found = callsInText(reply.text, tools);
   if (found.calls.length === 0) return reply;
   const toolCalls = found.calls.map((call, i) => ({ id: `call_${i}`, ...call }));
-  return { ...reply, text: found.text, toolCalls, finishReason: reply.finishReason === 'length' ? 'length' : 'tool_calls' };
+  return {
+    ...reply,
+    text: found.text,
+    toolCalls,
+    finishReason: reply.finishReason === 'length' ? 'length' : 'tool_calls',
+  };
 }
 
 /** @throws LLM_REPLY_INVALID where there is no turn in the reply; asked again with the same seed it would come to the same */

@@ -27,7 +27,8 @@ const BLOCKS: readonly RegExp[] = [
   /^\s*(?<body>[[{].*[\]}])\s*$/gs,
 ];
 /** Left over around blocks. */
-const MARKS = /<\|?\/?(?:tool_calls?_section_(?:begin|end)|tool_calls?)\|?>|<｜tool▁(?:calls|outputs)▁(?:begin|end)｜>|<\|eo[mt]_id\|>/g;
+const MARKS =
+  /<\|?\/?(?:tool_calls?_section_(?:begin|end)|tool_calls?)\|?>|<｜tool▁(?:calls|outputs)▁(?:begin|end)｜>|<\|eo[mt]_id\|>/g;
 const INNER = /<(?:function=|invoke name=)"?(?<name>[^">]+)"?>(?<body>.*?)(?:<\/(?:function|invoke)>|$)/gs;
 const PARAMETER = /<parameter(?:=| name=)"?(?<key>[^">]+)"?>\n?(?<value>.*?)\n?<\/parameter>/gs;
 
@@ -55,7 +56,10 @@ function callsOf(body: string, tools: ReadonlyMap<string, JsonObject>, name?: st
   if (inner.length > 0) return inner.flatMap(({ groups }) => callsOf(groups!.body, tools, groups!.name.trim()));
   const parameters = [...body.matchAll(PARAMETER)];
   if (name !== undefined && parameters.length > 0) {
-    const given = parameters.map(({ groups }): [string, Json] => [groups!.key, valueOf(groups!.value, tools.get(name)?.[groups!.key])]);
+    const given = parameters.map(({ groups }): [string, Json] => [
+      groups!.key,
+      parameterOf(groups!.value, tools.get(name)?.[groups!.key]),
+    ]);
     return [{ name, arguments: JSON.stringify(Object.fromEntries(given)) }];
   }
   const json = body.replace(/^\s*```(?:json)?|```\s*$/g, '').trim();
@@ -74,7 +78,7 @@ function callOf(value: Json): TextCall[] {
 }
 
 /** A parameter in tags is a text, unless its schema wants something else. */
-function valueOf(text: string, schema: Json | undefined): Json {
+function parameterOf(text: string, schema: Json | undefined): Json {
   const isText = isJsonObject(schema ?? null) && [(schema as JsonObject).type].flat().includes('string');
   return isText ? text : (parsed(text) ?? text);
 }
