@@ -223,14 +223,14 @@ export interface Refused {
 const ROLE = `You simulate the tools of an environment in which an agent serves a user. For one call of the agent you answer what the tool does, as its program would: exactly, without helping the agent and without inventing anything.`;
 
 const RULES = [
-  'Reason first: look up what the call needs, decide whether the call is possible, work out what follows.',
-  'The observation is the very text the tool returns, in the form that Episode and Records show: JSON or a short sentence, no comment. A call that fails returns "Error: " and the reason.',
-  'Be as strict as a program. A call fails if something it names does not exist or its description forbids it. Never play along. The policy binds the agent; a tool enforces of it only what its description or past calls show.',
-  'Sections Episode tell what was said and called before, in this very episode: facts. Records are calls of other episodes: they show how tools behave; their entities may be different here.',
-  'Sections State show entities as they were when the episode began; Changed, at the end, what is otherwise now: an entity there replaces the one in State, what stands in "removed" is gone, what stands in "partial" is not shown whole. Together they are the truth. Collections says how many entries a collection has, where not all are shown. An entity that the call names by its id, and that is neither shown nor "hidden", does not exist.',
-  'operations are the changes of the state as it is now, as JSON Patch; "value" is JSON written as text. Tools of kind read or generic change nothing, and neither does a call that fails. Change all that the tool changes, and nothing else.',
+  'Reason first: look up what the call needs, decide whether it is possible, work out what follows.',
+  'The observation is the very text the tool returns, in the form of past answers: JSON (which sections show as such) or a short sentence, no comment. A call that fails returns "Error: " and the reason.',
+  'Be as strict as a program: a call fails if something it names does not exist or its description forbids it. The policy binds the agent; a tool enforces of it only what its description or past calls show.',
+  'Episode tells what was said and called in this very episode: facts. Records are calls of other episodes: they show how tools behave; their entities may be different here.',
+  'State shows entities as they were when the episode began, Changed what is otherwise now: an entity there replaces the one in State; "removed" is gone, "partial" is not shown whole. Together they are the truth. Collections counts the entries of those not shown whole. An entity that the call names by its id, and that is neither shown nor "hidden", does not exist.',
+  'operations change the state as it is now, as JSON Patch; "value" is JSON written as text. Tools of kind read or generic change nothing, and neither does a call that fails. Change all that the tool changes, and nothing else.',
   'Use no id that is not in State, Changed, Episode or Call, unless an operation creates it.',
-  'reward and terminated are recorded, nothing more. confidence is the probability that your answer is right in every detail.',
+  'reward and terminated are only recorded. confidence is the probability that your answer is right in every detail.',
 ];
 
 const systemTexts = new WeakMap<ToolsDomain, string>();
@@ -245,7 +245,7 @@ export function systemText(domain: ToolsDomain): string {
     DATA_NOTICE,
     `## Rules\n${RULES.map((rule, i) => `${i + 1}. ${rule}`).join('\n')}`,
     `## Policy of the agent\n${policy.trim()}`,
-    `## Tools\n${tools.map(signature).join('\n')}`,
+    `## Tools\n${signatures(tools).join('\n')}`,
     `## Types of the state\n${typesOf(stateSchema).join('\n')}`,
     'Reply with one JSON object with the keys reasoning, operations (each with op, path, value), observation, reward, terminated, confidence, in this order.',
   ].join('\n\n');
@@ -253,15 +253,40 @@ export function systemText(domain: ToolsDomain): string {
   return text;
 }
 
-function signature({ name, description, parameters, kind, terminates }: ToolSpec): string {
-  const ends = terminates === true ? ', ends the episode' : '';
-  return `${kind}${ends} ${name}(${typeText(parameters)}): ${oneLineOf(description)}`;
+/** Tools with their parameters as types; what a parameter is, is said where it first stands. */
+function signatures(tools: readonly ToolSpec[]): string[] {
+  const said = new Set<string>();
+  return tools.map(({ name, description, parameters, kind, terminates }) => {
+    const given = Object.entries((parameters.properties ?? {}) as JsonObject).map(([key, part]): [string, Json] => {
+      const whole = `${key} ${oneLine(part)}`;
+      if (!said.has(whole) || !isJsonObject(part)) {
+        said.add(whole);
+        return [key, part];
+      }
+      const { description: _, ...rest } = part;
+      return [key, rest];
+    });
+    const type = typeText({ ...parameters, properties: Object.fromEntries(given) }, NO_NAMES);
+    const ends = terminates === true ? ', ends the episode' : '';
+    return `${kind}${ends} ${name}${type}: ${oneLineOf(description)}`;
+  });
 }
+
+/** Names of patterns that have one. */
+type Names = ReadonlyMap<Json, string>;
+const NO_NAMES: Names = new Map();
 
 /** A JSON Schema as types, a line for the whole and for each of its definitions: as exact, in a third of the tokens. */
 function typesOf({ $defs, definitions, ...schema }: JsonObject): string[] {
   const named = Object.entries({ ...(definitions as JsonObject), ...($defs as JsonObject) });
-  return [`state = ${typeText(schema)}`, ...named.map(([name, type]) => `${name} = ${typeText(type)}`)];
+  const patterns = named.flatMap(([name, type]): [Json, string][] =>
+    isJsonObject(type) && typeof type.pattern === 'string' ? [[type.pattern, name]] : [],
+  );
+  const names = new Map(patterns);
+  return [
+    `state = ${typeText(schema, names)}`,
+    ...named.map(([name, type]) => `${name} = ${typeText(type, new Map([...names].filter(([, of]) => of !== name)))}`),
+  ];
 }
 
 const DESCRIBED = new Set([
@@ -302,48 +327,46 @@ const PLAIN = new Set([
   ],
 ]);
 
-function typeText(schema: Json | undefined): string {
+function typeText(schema: Json | undefined, names: Names): string {
   if (!isJsonObject(schema ?? null)) return schema === false ? 'never' : 'any';
   const node = schema as JsonObject;
   const { description } = node;
   // What has no short form is told in its own.
   if (Object.keys(node).some((key) => !PLAIN.has(key) && !DESCRIBED.has(key))) return oneLine(node);
   const said = typeof description === 'string' ? ` (${oneLineOf(description)})` : '';
-  return `${bareType(node)}${said}`;
+  return `${bareType(node, names)}${said}`;
 }
 
-function bareType(node: JsonObject): string {
+function bareType(node: JsonObject, names: Names): string {
   const { $ref, enum: values, const: only, anyOf, oneOf = anyOf, type, pattern, items } = node;
   if (typeof $ref === 'string') return $ref.replace(/^#\/(\$defs|definitions)\//, '');
   if (Array.isArray(values)) return values.map((value) => oneLine(value)).join('|');
   if (only !== undefined) return oneLine(only);
-  if (Array.isArray(oneOf)) return oneOf.map(typeText).join('|');
-  if (Array.isArray(type)) return type.map((one) => bareType({ ...node, type: one })).join('|');
-  if (type === 'object' || isJsonObject(node.properties ?? null)) return objectType(node);
-  if (type === 'array') return `list of ${typeText(items)}${range(node.minItems, node.maxItems)}`;
+  if (Array.isArray(oneOf)) return oneOf.map((one) => typeText(one, names)).join('|');
+  if (Array.isArray(type)) return type.map((one) => bareType({ ...node, type: one }, names)).join('|');
+  if (type === 'object' || isJsonObject(node.properties ?? null)) return objectType(node, names);
+  if (type === 'array') return `list of ${typeText(items, names)}${range(node.minItems, node.maxItems)}`;
   if (type === 'string')
-    return typeof pattern === 'string' ? `/${pattern}/` : `text${range(node.minLength, node.maxLength)}`;
+    return typeof pattern === 'string'
+      ? (names.get(pattern) ?? `/${pattern}/`)
+      : `text${range(node.minLength, node.maxLength)}`;
   return `${type ?? 'any'}${range(node.minimum, node.maximum)}`;
 }
 
-function objectType({
-  properties,
-  patternProperties,
-  additionalProperties,
-  required,
-  propertyNames,
-}: JsonObject): string {
+function objectType(
+  { properties, patternProperties, additionalProperties, required, propertyNames }: JsonObject,
+  names: Names,
+): string {
   const needed = new Set((required ?? []) as readonly string[]);
   const keys = Object.entries((properties ?? {}) as JsonObject).map(
-    ([key, part]) => `${key}${needed.has(key) ? '' : '?'}: ${typeText(part)}`,
+    ([key, part]) => `${key}${needed.has(key) ? '' : '?'}: ${typeText(part, names)}`,
   );
   const patterns = Object.entries((patternProperties ?? {}) as JsonObject).map(
-    ([key, part]) => `[/${key}/]: ${typeText(part)}`,
+    ([key, part]) => `[${names.get(key) ?? `/${key}/`}]: ${typeText(part, names)}`,
   );
   const isOpen = additionalProperties !== undefined && additionalProperties !== false;
-  const more = isOpen
-    ? [`[${propertyNames === undefined ? 'any key' : typeText(propertyNames)}]: ${typeText(additionalProperties)}`]
-    : [];
+  const anyKey = propertyNames === undefined ? 'any key' : typeText(propertyNames, names);
+  const more = isOpen ? [`[${anyKey}]: ${typeText(additionalProperties, names)}`] : [];
   return `{${[...keys, ...patterns, ...more].join(', ')}}`;
 }
 
@@ -422,7 +445,8 @@ class EpisodeText {
   ): Addition {
     const { start, limits } = this;
     const shown = new Map(before.shown);
-    const fresh = records.filter((record) => !before.records.has(oneLine(record)));
+    const known = new Set(before.records);
+    const fresh = records.filter((record) => known.size < known.add(oneLine(record)).size);
     const texts = entries.map((entry) => JSON.stringify(entry));
     const tokens = Math.ceil(limits.stateTokens / 3);
     const slice =
@@ -430,7 +454,7 @@ class EpisodeText {
         ? wholeState(start, shown)
         : sliceState({ state: start, given: call.arguments, texts, tokens, shown });
     this.shown = shown;
-    this.records = new Set([...before.records, ...fresh.map(oneLine)]);
+    this.records = known;
     const state = Object.fromEntries(Object.entries(slice.state).filter(([, part]) => !isEmptyObject(part)));
     const counted = countsOf(slice, before.shown.size === 0);
     const sections = [
@@ -467,17 +491,13 @@ function isEmptyObject(value: Json): boolean {
   return isJsonObject(value) && Object.keys(value).length === 0;
 }
 
-/** Sizes of collections that are cut, with some keys for their form, once; and what is named but too large to be shown. */
+/** Sizes of collections that are cut, once; and keys that are named but too large to be shown. */
 function countsOf({ collections }: StateSlice, isFirst: boolean): JsonObject {
-  return Object.fromEntries(
-    Object.entries(collections).flatMap(([path, { size, keys, hidden }]): [string, Json][] => {
-      const isNew = isFirst || path.indexOf('/', 1) > 0;
-      if (!isNew && hidden.length === 0) return [];
-      return [
-        [path, { size, ...(isFirst ? { keys: keys.slice(0, 2) } : {}), ...(hidden.length > 0 ? { hidden } : {}) }],
-      ];
-    }),
-  );
+  const found = Object.entries(collections).flatMap(([path, { size, hidden }]): [string, Json][] => {
+    const isNew = isFirst || path.indexOf('/', 1) > 0;
+    return hidden.length > 0 ? [[path, { size, hidden }]] : isNew ? [[path, size]] : [];
+  });
+  return Object.fromEntries(found);
 }
 
 /** The user's message: the episode up to the call, what differs from its start, the call, and a proposal for it that was refused. */
@@ -536,19 +556,27 @@ function episodeUpTo(
   return episode;
 }
 
-/** A call with its answer, as sections Episode and Records show it. */
-export function callEntry({
-  name,
-  arguments: given,
-  answer,
-  isError,
-}: {
-  name: string;
-  arguments: JsonObject;
-  answer: string;
-  isError: boolean;
-}): JsonObject {
-  return { call: name, arguments: given, answer, ...(isError && !/^error\b/i.test(answer) ? { error: true } : {}) };
+interface Answered {
+  readonly name: string;
+  readonly arguments: JsonObject;
+  readonly answer: string;
+  readonly isError: boolean;
+}
+
+/** A call with its answer, as sections Episode and Records show it: an answer that is compact JSON as such, without escapes. */
+export function callEntry({ name, arguments: given, answer, isError }: Answered): JsonObject {
+  const entry = { call: name, arguments: given, answer: compactJson(answer) ?? answer };
+  return isError && !/^error\b/i.test(answer) ? { ...entry, error: true } : entry;
+}
+
+function compactJson(text: string): Json | undefined {
+  if (!/^[[{]/.test(text)) return undefined;
+  try {
+    const value = JSON.parse(text) as Json;
+    return JSON.stringify(value) === text ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Parts of a state that are not what they were at the start, by entry; where they are many, those that matter for the call. */
