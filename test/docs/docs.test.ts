@@ -74,7 +74,9 @@ describe('docs/language-models.md', () => {
       const isTaught = serve.some(({ status = 200 }) => status === 400 || status === 422);
       const again = isTaught ? 'asked in another form from then on' : 'asked again';
       const then = error === undefined ? (requests > asks ? again : 'read') : `\`${error}\`: ${end}`;
-      const where = source.startsWith('http') ? `[${new URL(source).host.replace('www.', '')}](${source})` : source;
+      const issue = /github\.com\/([^/]+\/[^/]+)\/\w+\/(\d+)/.exec(source);
+      const name = issue ? `${issue[1]}#${issue[2]}` : source.replace(/^https:\/\/(www\.)?([^/]+).*/, '$2');
+      const where = source.startsWith('http') ? `[${name}](${source})` : source;
       return `| ${does.replaceAll('|', '\\|').replace(/<[^>]*>/g, '`$&`')} | ${then.replace('`refused`: ', '')} | ${where} |`;
     });
     const table = ['| behaviour | what happens | source |', '| --- | --- | --- |', ...rows].join('\n');
