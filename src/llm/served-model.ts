@@ -105,22 +105,19 @@ export class ServedModel implements LanguageModel {
 
   /** What happened so far. */
   stats(): ModelStats {
-    const [first, ...others] = this.parts.servers.map((server) => server.stats());
-    return {
-      ...{ cacheHits: this.cacheHits, spent: this.spent },
-      ...others.reduce(
-        (sum, { requests, retries, inFlight, limit, omitted, problem = sum.problem }) => ({
-          ...sum,
-          requests: sum.requests + requests,
-          retries: sum.retries + retries,
-          inFlight: sum.inFlight + inFlight,
-          limit: sum.limit + limit,
-          omitted: [...new Set([...sum.omitted, ...omitted])],
-          ...(problem === undefined ? {} : { problem }),
-        }),
-        first,
-      ),
+    const all = this.parts.servers.map((server) => server.stats());
+    const sum = (of: 'requests' | 'retries' | 'inFlight' | 'limit') => all.reduce((total, each) => total + each[of], 0);
+    const { structured } = all[0];
+    const omitted = [...new Set(all.flatMap((each) => each.omitted))];
+    const [problem] = all.flatMap((each) => each.problem ?? []);
+    const counted = {
+      requests: sum('requests'),
+      retries: sum('retries'),
+      inFlight: sum('inFlight'),
+      limit: sum('limit'),
     };
+    const { cacheHits, spent } = this;
+    return { cacheHits, spent, ...counted, structured, omitted, ...(problem === undefined ? {} : { problem }) };
   }
 
   /** Makes durable what the cache was given so far. Throws STORAGE_FULL, STORAGE_FAILED. */

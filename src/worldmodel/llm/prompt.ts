@@ -53,6 +53,8 @@ const SAMPLE_KEYS = 5;
 /** What an entity is worth showing for: named by the call, holding words of it that few others hold, named in what was said. */
 const NAMED_BY_CALL = 1_000;
 const DESCRIBED_AT_MOST = 900;
+/** What it adds that those which an entity names may be needed, too; and that a word is rare. */
+const LINKED_AT_MOST = 95;
 const SAID_AT_MOST = 90;
 
 /** Entities that are tried at most, and that may point to others. */
@@ -60,8 +62,8 @@ const CANDIDATES = 300;
 const LINKING = 40;
 /** With fewer tokens left nothing more is tried. */
 const LEAST_TOKENS = 40;
-/** What is worth less is not added for a call that names something. */
-const LEAST_WORTH = 100;
+/** Of the tokens that a call may add, the share for entities that hold no word of it: what those that it names point to. */
+const LINKED_SHARE = 1 / 3;
 
 type Cuts = Record<string, CutCollection & { shown: number; hidden: string[] }>;
 
@@ -96,7 +98,8 @@ export function sliceState({ state, given, texts, tokens, shown: before }: Slice
   for (const [{ collection, key, value }, worth] of candidates) {
     const isNamed = worth >= NAMED_BY_CALL;
     if (left < LEAST_TOKENS && !isNamed) break;
-    if (before !== undefined && namesSome && worth < LEAST_WORTH) break;
+    const isLinked = worth <= LINKED_AT_MOST;
+    if (before !== undefined && namesSome && isLinked && left < tokens * (1 - LINKED_SHARE)) break;
     // Collections within an entity are cut to entries that were named; those of one that the call names only if need be.
     const cuts: Cuts = {};
     const isWhole = isNamed && tokensOf(value) <= left / 2;
@@ -142,7 +145,7 @@ function scored(entities: readonly Entity[], asked: ReadonlySet<string>, texts: 
   for (const [entity, score] of described(entities, asked)) raise(entity, Math.min(DESCRIBED_AT_MOST, score));
   for (const [i, text] of texts.entries())
     raiseNamed(wordsOf(text), SAID_AT_MOST * (0.5 + (i + 1) / (2 * texts.length)));
-  for (const [{ value }, score] of best(LINKING)) raiseNamed(wordsIn(value), score / 4);
+  for (const [{ value }, score] of best(LINKING)) raiseNamed(wordsIn(value), Math.min(score / 4, LINKED_AT_MOST));
   return best(CANDIDATES);
 }
 
@@ -340,8 +343,8 @@ function typeText(schema: Json | undefined, names: Names): string {
 function bareType(node: JsonObject, names: Names): string {
   const { $ref, enum: values, const: only, anyOf, oneOf = anyOf, type, pattern, items } = node;
   if (typeof $ref === 'string') return $ref.replace(/^#\/(\$defs|definitions)\//, '');
-  if (Array.isArray(values)) return values.map((value) => oneLine(value)).join('|');
-  if (only !== undefined) return oneLine(only);
+  if (Array.isArray(values)) return values.map(literal).join('|');
+  if (only !== undefined) return literal(only);
   if (Array.isArray(oneOf)) return oneOf.map((one) => typeText(one, names)).join('|');
   if (Array.isArray(type)) return type.map((one) => bareType({ ...node, type: one }, names)).join('|');
   if (type === 'object' || isJsonObject(node.properties ?? null)) return objectType(node, names);
@@ -374,12 +377,19 @@ function range(low: Json | undefined, high: Json | undefined): string {
   return low === undefined && high === undefined ? '' : ` ${low ?? ''}..${high ?? ''}`;
 }
 
+/** As JSON, without quotes where it can be nothing else. */
+function literal(value: Json): string {
+  const isWord =
+    typeof value === 'string' && /^[A-Za-z][\w-]*$/.test(value) && !/^(true|false|null|text|any)$/.test(value);
+  return isWord ? value : oneLine(value);
+}
+
 function oneLineOf(text: string): string {
   return text.replace(/\s+/g, ' ').replaceAll('<', '\\u003c').trim();
 }
 
 /** Characters of one message, and of what a call answered. */
-const MAX_CONTENT_CHARS = 1_500;
+const MAX_CONTENT_CHARS = 1_000;
 
 export interface EpisodeLimits {
   /** Of the conversation, and of the state, before the episode's text begins anew with what matters now. */

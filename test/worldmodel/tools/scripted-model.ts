@@ -39,8 +39,9 @@ export function prediction(reply: { observation: string } & JsonObject): JsonObj
 }
 
 /** What the true rules say of the call in the state shown. */
-export const truthful: Script = (_request, { State, Call }) => {
-  const state = { customers: {}, tickets: {}, ...(State as JsonObject) };
+export const truthful: Script = (_request, { State, Changed = {}, Call }) => {
+  const [was, is] = [State, Changed] as unknown as Record<string, JsonObject>[];
+  const state = { customers: { ...was.customers, ...is.customers }, tickets: { ...was.tickets, ...is.tickets } };
   const { name, arguments: given } = Call as unknown as { name: string; arguments: JsonObject };
   const { operations, observation } = deskRules.execute(state, { id: 'x', name, arguments: given });
   const written = operations.map((operation) => ({

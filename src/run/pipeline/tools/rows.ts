@@ -545,7 +545,7 @@ async function amplifiedRows({ config, folder }: ToolsScenario, { domain, cast }
   return async (plan, task, settings, signal) => {
     const exemplar =
       exemplars.length === 0 ? undefined : exemplars[plan.rng.split('exemplar', plan.row).int(exemplars.length)];
-    const asked = { domain, task, exemplar, model, seed: plan.agentSeed, stateTokens: 4 * stateTokens, signal };
+    const asked = { domain, task, exemplar, model, seed: plan.agentSeed, stateTokens: 8 * stateTokens, signal };
     const written = await amplifyTrajectory(asked);
     const { messages, initialState, finalState, modelVersion } = written;
     const end = { initialState, finalState, messages };
