@@ -111,6 +111,20 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'our own SAC from scratch, one update a real step (pendulum) or two (swing-up)',
     load: async () => (await import('./learning.js')).plannerSteps,
   },
+  'llm.quirks': {
+    title:
+      'Behaviours of real servers of language models, from public reports and documentation: met with the right answer or a named error ÷ tried',
+    unit: 'share',
+    baseline: 'none',
+    load: () => import('./llm-quirks.js'),
+  },
+  'llm.tokens': {
+    title:
+      'Prompt of a call of the world on the recorded episodes of the service desk: tokens (raw: the share that a prefix cache holds); less is better',
+    unit: 'tokens',
+    baseline: 'none',
+    load: () => import('./llm-tokens.js'),
+  },
   'llm.overhead': {
     title:
       'A call of a language model, 2,000 episodes at once, server that answers at once: CPU of ours ÷ of a bare undici pool (raw: with a cache, memory); less is better',

@@ -68,7 +68,7 @@ const agentSection = z
     }),
     agentOf('llm', 'A language model with tools (`llm`, `roles.agent`).', {
       temperature,
-      maxTokens: positive.default(1024).describe('Tokens of one turn.'),
+      maxTokens: positive.default(4096).describe('Tokens of one turn, thoughts included.'),
       tokens: z.boolean().optional().describe('Keep turns as token ids with log-probabilities too (vLLM, SGLang).'),
     }),
   ])

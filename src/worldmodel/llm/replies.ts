@@ -40,7 +40,8 @@ const looseOperation = z.looseObject({ op: z.string(), path: z.string() });
  * as JSON instead of text, paths without the first slash, numbers as text, further keys, and what may be left out. The rest
  * is left as it is, for the schema to refuse.
  */
-export function normalisedReply(reply: Json): Json {
+export function normalisedReply(written: Json): Json {
+  const reply = unwrapped(written);
   if (typeof reply !== 'object' || reply === null || Array.isArray(reply)) return reply;
   const {
     reasoning = '',
@@ -48,7 +49,7 @@ export function normalisedReply(reply: Json): Json {
     observation,
     reward = null,
     terminated = false,
-    confidence,
+    confidence = 0,
   } = reply as JsonObject;
   return {
     reasoning,
@@ -58,6 +59,14 @@ export function normalisedReply(reply: Json): Json {
     terminated,
     confidence: numberIn(confidence),
   };
+}
+
+/** The reply itself, where it stands in a list or under a key of its own. */
+function unwrapped(written: Json): Json {
+  if (typeof written !== 'object' || written === null || 'observation' in written) return written;
+  const parts = Object.values(written) as Json[];
+  const [only] = parts;
+  return parts.length === 1 && typeof only === 'object' && only !== null && 'observation' in only ? only : written;
 }
 
 /** The same of operations alone. */

@@ -324,7 +324,7 @@ export class ModelCast {
   get trouble(): string | undefined {
     for (const model of this.made) {
       const { problem } = model.stats();
-      if (problem !== undefined) return `waiting for ${model.url}: ${problem}`;
+      if (problem !== undefined) return `waiting for ${problem}`;
     }
     return undefined;
   }
@@ -560,7 +560,7 @@ async function amplifiedRows({ config, folder }: ToolsScenario, { domain, cast }
   return async (plan, task, settings, signal) => {
     const exemplar =
       exemplars.length === 0 ? undefined : exemplars[plan.rng.split('exemplar', plan.row).int(exemplars.length)];
-    const asked = { domain, task, exemplar, model, seed: plan.agentSeed, stateTokens, signal };
+    const asked = { domain, task, exemplar, model, seed: plan.agentSeed, stateTokens: 8 * stateTokens, signal };
     const written = await amplifyTrajectory(asked);
     const { messages, initialState, finalState, modelVersion, problems } = written;
     const end = { initialState, finalState, messages };
