@@ -107,7 +107,7 @@ function environmentsOf(
 ): { make: () => Environment; version: string } {
   const responder = real ? realResponder(world.domain) : world.responder;
   return {
-    make: viewOf(world.domain, () => makeEpisodeEnvironment(world, responder, config)),
+    make: viewOf(world.domain, () => makeEpisodeEnvironment(world, responder, config, { waits: true })),
     version: [hash, world.domain.version, responder.version, world.user.version].join(':'),
   };
 }

@@ -7,7 +7,7 @@ import type { Entry } from '../../core/registry.js';
 import type { InducedRules } from './induced-schema.js';
 import type { Message, ToolCall } from './message.js';
 import type { PhraseBook } from './phrases.js';
-import type { Operation } from './prediction.js';
+import type { Fault, Operation } from './prediction.js';
 
 export interface ToolSpec {
   readonly name: string;
@@ -115,6 +115,8 @@ export interface EpisodeEnd {
   readonly messages: readonly Message[];
   /** Sum of what exact backends paid on the way; null or absent where none did. */
   readonly paid?: number | null;
+  /** What went wrong on purpose. */
+  readonly faults?: readonly Fault[];
 }
 
 /** A call as written in tasks: no id. */

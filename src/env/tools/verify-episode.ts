@@ -4,6 +4,7 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../c
 import { ReverieError } from '../../core/errors.js';
 import { stateHash, valueAt } from '../state/state.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolsDomain, ToolsTask, Verdict } from './domain.js';
+import { asHappened, checksAfterFaults } from './faults.js';
 import { type SpokenMessage, spokenMessages, successfulCalls } from './message.js';
 import { initialStateOf, referenceStateOf } from './situation.js';
 
@@ -12,7 +13,8 @@ import { initialStateOf, referenceStateOf } from './situation.js';
  * one could not be decided (rubrics need a judge; some parts need rules the domain may not have) or nothing need be done to pass.
  */
 export function verifyEpisode(domain: ToolsDomain, task: ToolsTask, end: EpisodeEnd): Verdict {
-  const checks = checksOf(domain, task, end);
+  const own = checksOf(domain, task, asHappened(end));
+  const checks = end.faults === undefined ? own : checksAfterFaults(domain, task, end, own);
   if (isSolvedAtStart(domain, task)) checks.push(result('start', null, SOLVED_AT_START));
   return { reward: rewardOf(checks), checks };
 }

@@ -43,7 +43,10 @@ export async function runEpisode(
     // Before the branch all of a group decide alike; the environment's seed is the one they share.
     const seed = step < plan.branchAt ? plan.envSeed : plan.agentSeed;
     const admissible = () => admissibleIn(domain, environment.state);
-    const turn = await policy.act({ messages, tools: domain.tools, task, seed, step, admissible }, signal);
+    const turn = await policy.act(
+      { messages, tools: domain.tools, task, seed, step, admissible, faults: environment.end.faults },
+      signal,
+    );
     const result = await environment.step(turn.action, signal);
     const info = result.info as unknown as ToolsStepInfo;
     const { predictions, stateHash } = info;
@@ -173,6 +176,8 @@ interface EndedEpisode {
   readonly verdict: Verdict;
   /** Answers to the agent's calls. */
   readonly predictions: readonly Prediction[];
+  /** Of what a judge draws; the job's unless given. */
+  readonly seed?: number;
 }
 
 /** What an episode was, once it has ended. */

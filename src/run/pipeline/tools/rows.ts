@@ -15,6 +15,7 @@ import { type Rate, rateOf } from '../../../core/statistics.js';
 import { isScreenDomain } from '../../../env/screens/screen-state.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { makeDomain } from '../../../env/tools/domains.js';
+import { withFaults } from '../../../env/tools/faults.js';
 import type { Message } from '../../../env/tools/message.js';
 import { elsewhere, isReal, realResponder } from '../../../env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../env/tools/scripted-user.js';
@@ -157,17 +158,18 @@ async function makeUser({ user }: ToolsScenarioConfig, domain: ToolsDomain, cast
   return user.kind === 'llm' ? new LlmUser({ model: await cast.model('user') }) : new ScriptedUser(user.varied);
 }
 
-/** An environment of the domain in which `responder` answers calls. */
+/** An environment of the domain in which `responder` answers calls, with the scenario's faults. @throws SCENARIO_INVALID */
 export function makeEpisodeEnvironment(
   { domain, user }: Pick<ToolsParts, 'domain' | 'user'>,
   responder: Responder,
   config: ToolsScenarioConfig,
+  how?: Parameters<typeof withFaults>[3],
 ): ToolsEpisodeEnvironment {
   const { maxSteps } = config.synth;
   return new ToolsEpisodeEnvironment({
     id: config.name,
     domain,
-    responder,
+    responder: withFaults(responder, domain, config.faults, how),
     user,
     maxSteps,
     maxTurns: config.user.maxTurns,
@@ -605,6 +607,9 @@ export class RowStatistics {
   readonly refusedOf: Record<string, number> = {};
   /** Answers that stand after they were sent back once; by backend. */
   readonly repairedOf: Record<string, number> = {};
+  /** Faults on purpose, by kind; and what there was to recover from, and was. */
+  readonly faults: Record<string, number> = {};
+  private readonly recovered = [0, 0];
   readonly returnsByTask = new Map<string, number[]>();
 
   add(row: EpisodeRecord | FailedRow): void {
@@ -625,7 +630,13 @@ export class RowStatistics {
       if (row.return > 0.5) this.succeeded++;
       this.returnsByTask.set(row.task, [...(this.returnsByTask.get(row.task) ?? []), row.return]);
     }
-    for (const { backend, refused = [], repaired } of row.steps.flatMap(({ predictions }) => predictions)) {
+    for (const { name, passed } of row.verdict.checks) {
+      if (!name.startsWith('fault: ')) continue;
+      this.recovered[0] += passed === true ? 1 : 0;
+      this.recovered[1]++;
+    }
+    for (const { backend, refused = [], repaired, fault } of row.steps.flatMap(({ predictions }) => predictions)) {
+      if (fault !== undefined) count(this.faults, fault.kind);
       count(this.answeredBy, backend);
       if (refused.length > 0) count(this.refusedOf, backend);
       if (repaired) count(this.repairedOf, backend);
@@ -637,7 +648,9 @@ export class RowStatistics {
     const { episodes, steps, judged, failed, failedFor, cost } = this;
     const success: Rate | null = judged === 0 ? null : rateOf(this.succeeded, judged);
     const reasons = Object.keys(failedFor).length > 0 && { failedFor };
-    return { episodes, steps, success, abstained: episodes - judged, failed, ...reasons, cost };
+    const [right, of] = this.recovered;
+    const faults = Object.keys(this.faults).length > 0 && { faults: { ...this.faults }, recovered: rateOf(right, of) };
+    return { episodes, steps, success, abstained: episodes - judged, failed, ...reasons, ...faults, cost };
   }
 
   /** `83 % succeeded · 1.2 M tokens · cost 4.1` */
@@ -654,7 +667,7 @@ export class RowStatistics {
 
 /** What is shown of the episodes of any job. */
 export function episodeFacts(statistics: RowStatistics, spent: Cost, stoppedBy: string | null): Fact[] {
-  const { episodes, steps, success, abstained, failed, cost } = statistics.counts;
+  const { episodes, steps, success, abstained, failed, faults, recovered, cost } = statistics.counts;
   const tokens = formatCount(cost.promptTokens + cost.completionTokens);
   const money = cost.money > 0 ? `, cost ${formatNumber(cost.money)}` : '';
   const now = spent.calls === cost.calls ? '' : ` (${formatCount(spent.calls)} asked in this run)`;
@@ -663,6 +676,12 @@ export function episodeFacts(statistics: RowStatistics, spent: Cost, stoppedBy: 
     ['success', success === null ? 'no episode was judged' : formatShare(success)],
     ...(abstained > 0 ? [['not judged', formatCount(abstained)] as const] : []),
     ...(Object.keys(failed).length > 0 ? [['failed', formatCounts(failed)] as const] : []),
+    ...(faults === undefined
+      ? []
+      : ([
+          ['faults', formatCounts(faults)],
+          ['recovered rightly', recovered!.of === 0 ? 'nothing to recover from' : formatShare(recovered!)],
+        ] as const)),
     ...Object.entries(statistics.failedFor).map(([code, message]): Fact => [`  ${code}`, message]),
     ...(cost.calls > 0 ? [['model calls', `${formatCount(cost.calls)}, ${tokens} tokens${money}${now}`] as const] : []),
     ...(stoppedBy === null ? [] : [['stopped by', `the budget of ${stoppedBy}`] as const]),
