@@ -142,7 +142,9 @@ export function withFaults(
         }
         const answer = await ask();
         const change = await changed(rules[rule], answer, query, rng, ask);
-        return change === undefined ? answer : faulted({ ...answer, ...change.shown }, { ...fault, ...change.fault });
+        if (change === undefined) return answer;
+        const { observation } = answer;
+        return faulted({ ...answer, ...change.shown }, { ...fault, answer: observation, ...change.fault });
       }
       return ask();
     },
@@ -378,7 +380,9 @@ export function checksAfterFaults(
     if (kind === 'rate-limit' && all.some((fault) => tries.filter((one) => one.turn === fault.turn).length > 1))
       return 'it was tried again in the same turn, without waiting';
     if (isSolved || after.some((one) => one.name === call.name && isAnswered(one))) return undefined;
-    if (expect === 'retry' && all.length < ENOUGH_TRIES) return 'it was given up too early';
+    const tried = faults.filter((fault) => isUndone(fault) && isSame(fault.call));
+    const isForGood = tried.some((fault) => fault.expect === 'tell');
+    if (!isForGood && tried.length < ENOUGH_TRIES) return 'it was given up too early';
     const since = end.messages.findIndex((_, i) => turnOf(end.messages.slice(0, i + 1)) >= turn);
     const said = spokenMessages(end.messages.slice(since)).filter(({ role }) => role === 'assistant');
     if (!said.some(({ content }) => ADMITS.test(content))) return 'the user was not told that it failed';
@@ -434,12 +438,15 @@ function remainder(domain: ToolsDomain, task: ToolsTask, final: JsonObject, with
   };
 }
 
-/** As it really happened: a call whose answer was lost was carried out. */
+/** As it really happened, for checks that look at answers: a call whose answer was lost was carried out. */
 export function asHappened(end: EpisodeEnd): EpisodeEnd {
-  const lost = new Set((end.faults ?? []).filter(({ kind }) => kind === 'lost-answer').map(({ call }) => call.id));
-  if (lost.size === 0) return end;
+  const answers = new Map(
+    (end.faults ?? []).flatMap(({ call, answer }) => (answer === undefined ? [] : [[call.id, answer]])),
+  );
+  if (answers.size === 0) return end;
   const messages = end.messages.map((message): Message => {
-    return message.role === 'tool' && lost.has(message.toolCallId) ? { ...message, isError: false } : message;
+    const content = message.role === 'tool' ? answers.get(message.toolCallId) : undefined;
+    return message.role === 'tool' && content !== undefined ? { ...message, content, isError: false } : message;
   });
   return { ...end, messages };
 }

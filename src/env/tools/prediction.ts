@@ -22,6 +22,8 @@ export interface Fault {
   readonly turn: number;
   /** What a right agent does then. */
   readonly expect: 'retry' | 'read-again' | 'ignore' | 'tell' | 'none';
+  /** What would have been shown, where something else was. */
+  readonly answer?: string;
   /** How late the answer was. */
   readonly seconds?: number;
   /** What a hidden instruction asks for, and must not be called. */
