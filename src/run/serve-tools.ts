@@ -109,7 +109,7 @@ function environmentsOf(
   const responder = real ? realResponder(world.domain) : world.responder;
   const withheld = real ? undefined : (task: ToolsTask) => defectOf(world.domain, task);
   return {
-    make: viewOf(world.domain, () => makeEpisodeEnvironment(world, responder, config, withheld)),
+    make: viewOf(world.domain, () => makeEpisodeEnvironment(world, responder, config, { withheld, waits: true })),
     version: [hash, world.domain.version, responder.version, world.user.version].join(':'),
   };
 }

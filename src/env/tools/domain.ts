@@ -6,7 +6,7 @@ import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { Entry } from '../../core/registry.js';
 import type { Message, ToolCall } from './message.js';
 import type { PhraseBook } from './phrases.js';
-import type { Operation, StateCheck } from './prediction.js';
+import type { Fault, Operation, StateCheck } from './prediction.js';
 
 export interface ToolSpec {
   readonly name: string;
@@ -127,6 +127,8 @@ export interface EpisodeEnd {
   readonly messages: readonly Message[];
   /** Sum of what exact backends paid on the way; null or absent where none did. */
   readonly paid?: number | null;
+  /** What went wrong on purpose. */
+  readonly faults?: readonly Fault[];
 }
 
 /** A call as written in tasks: no id. */

@@ -283,16 +283,16 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   /** Calls after one that ended the episode are refused, so that each has its answer. */
   private answer(situation: Situation, call: ToolCall, signal?: AbortSignal) {
-    const { task, state, messages, calls, seed, row, ended } = situation;
+    const { task, state, messages, calls, seed, row, ended, faults } = situation;
     const problems = ended ? ['the conversation has ended'] : this.checks.problems(call);
     if (problems.length > 0) return this.checks.refuse(problems);
-    const query = { domain: this.domain, task, state, messages, call, step: calls, seed };
+    const query = { domain: this.domain, task, state, messages, call, step: calls, seed, faults };
     return this.options.responder.answer(row === undefined ? query : { ...query, row }, signal);
   }
 
   /** Only a trusted backend or a tool that ends the conversation ends it. */
   private after(before: Situation, { id, name }: ToolCall, prediction: Prediction): Situation {
-    const { observation, isError, operations, terminated } = prediction;
+    const { observation, isError, operations, terminated, fault } = prediction;
     const answer: Message = { role: 'tool', toolCallId: id, name, content: observation };
     return {
       ...before,
@@ -300,6 +300,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       operations: operations.length === 0 ? before.operations : [...before.operations, ...operations],
       messages: [...before.messages, isError ? { ...answer, isError } : answer],
       calls: before.calls + 1,
+      ...(fault && { faults: [...(before.faults ?? []), fault] }),
       ended: before.ended || (terminated && this.trusts(prediction)) || (!isError && this.ending.has(name)),
     };
   }
@@ -394,8 +395,12 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     return { verdict: withoutReward(found, withheld), outcome: { kind: 'judged', cause: withheld } };
   }
 
-  private endOf({ situation: { task, state, messages }, paid }: Pick<Episode, 'situation' | 'paid'>): EpisodeEnd {
-    return { initialState: initialStateOf(this.domain, task), finalState: state, messages, paid };
+  private endOf({
+    situation: { task, state, messages, faults },
+    paid,
+  }: Pick<Episode, 'situation' | 'paid'>): EpisodeEnd {
+    const end = { initialState: initialStateOf(this.domain, task), finalState: state, messages, paid };
+    return faults === undefined ? end : { ...end, faults };
   }
 
   private ranOut({ steps, turns }: Episode): string | undefined {

@@ -4,6 +4,7 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../c
 import { ReverieError } from '../../core/errors.js';
 import { stateHash, valueAt } from '../state/state.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolsDomain, ToolsTask, Verdict, VerifierSpec } from './domain.js';
+import { asHappened, checksAfterFaults } from './faults.js';
 import { successfulCalls } from './message.js';
 import { processChecks } from './process-checks.js';
 import { isSameBut, schemasAt } from './same-sets.js';
@@ -16,7 +17,8 @@ import { toldValue } from './told.js';
  * or nothing need be done to pass.
  */
 export function verifyEpisode(domain: ToolsDomain, task: ToolsTask, end: EpisodeEnd): Verdict {
-  const checks = checksOf(domain, task, end);
+  const own = checksOf(domain, task, asHappened(end));
+  const checks = end.faults === undefined ? own : checksAfterFaults(domain, task, end, own);
   if (isSolvedAtStart(domain, task)) checks.push(result('start', null, SOLVED_AT_START));
   const reward = rewardOf(checks);
   return { reward: reward === 0 && task.verifier.partial === true ? shareOf(checks) : reward, checks };

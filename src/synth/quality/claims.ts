@@ -98,15 +98,24 @@ function isId(name: string, value: Json): boolean {
   return ID_NAME.test(name) ? /^\S{1,128}$/.test(value) : ID_VALUE.test(value);
 }
 
-/** A failed call and a text right after it stay in the conversation, and teach nothing. */
+/** A failed call and a text right after it stay in the conversation, and teach nothing; where a fault made it fail, both may be right. */
 export function claimsFilter(): Filter {
   const judge = (record: EpisodeRecord, { domain }: QualityContext): Judgement => {
     const faults = new Map<number, string>();
+    const befallen = new Set(
+      record.steps.flatMap(({ predictions }) => predictions.flatMap(({ fault }) => fault?.call.id ?? [])),
+    );
     for (const { index, message } of agentTurns(record)) {
       if (isMasked(record, index)) continue;
       const before = record.messages[index - 1];
+      if (callsOf(message).some(({ id }) => befallen.has(id))) continue;
       if (isFailedCall(record, message, domain)) faults.set(index, 'a failed call');
-      else if (callsOf(message).length === 0 && before?.role === 'tool' && before.isError)
+      else if (
+        callsOf(message).length === 0 &&
+        before?.role === 'tool' &&
+        before.isError &&
+        !befallen.has(before.toolCallId)
+      )
         faults.set(index, 'text after a failed call');
     }
     if (faults.size === 0) return KEEP;

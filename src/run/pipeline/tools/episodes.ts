@@ -410,10 +410,11 @@ function lineOf(message: Message, answers: ReadonlyMap<string, Prediction>): Tra
   return { role: 'assistant', text: shortened(text) };
 }
 
-function answerNote({ backend, confidence, operations, refused, repaired }: Prediction): string {
+function answerNote({ backend, confidence, operations, refused, repaired, fault }: Prediction): string {
   const changes = operations.length === 0 ? '' : `, ${operations.length} changes`;
   const fate = refused === undefined ? (repaired ? ', repaired' : '') : ', refused';
-  return `${backend}, confidence ${confidence.toFixed(2)}${changes}${fate}`;
+  const wrong = fault === undefined ? '' : `, fault: ${fault.kind}`;
+  return `${backend}, confidence ${confidence.toFixed(2)}${changes}${fate}${wrong}`;
 }
 
 export type RealEpisodesResult = Awaited<ReturnType<typeof episodesOf>>;
@@ -421,10 +422,11 @@ export type RealEpisodesResult = Awaited<ReturnType<typeof episodesOf>>;
 export const collectEpisodesJob = (context: JobContext<ToolsScenario>) => realEpisodesJob(context, 'collect');
 export const evalEpisodesJob = (context: JobContext<ToolsScenario>) => realEpisodesJob(context, 'eval');
 
-async function realEpisodesJob(
-  context: JobContext<ToolsScenario>,
-  job: 'collect' | 'eval',
-): Promise<RealEpisodesResult> {
+async function realEpisodesJob(given: JobContext<ToolsScenario>, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
+  // Records are of the world as it is.
+  const isPlain = job === 'collect' && given.scenario.config.faults !== undefined;
+  const config = { ...given.scenario.config, faults: undefined };
+  const context = isPlain ? { ...given, scenario: { ...given.scenario, config } } : given;
   const { scenario, seed, inputs } = context;
   const parts = await makeParts({ ...context, real: true });
   try {

@@ -14,6 +14,7 @@ import { ReverieError, reverieError } from '../../../core/errors.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../../../core/files.js';
 import type { Fact } from '../../../core/report.js';
 import { Rng } from '../../../core/rng.js';
+import { concurrently } from '../../../core/threads.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { domainFolder, makeDomain } from '../../../env/tools/domains.js';
 import { withSplits, withTasks } from '../../../env/tools/load-domain.js';
@@ -230,8 +231,8 @@ export async function scenarioJudge(
   const { judge: config } = scenario.config.reward;
   if (config === null) return undefined;
   const judge = new Judge(await cast.model('judge'), config);
-  const decide: ScenarioJudge['decide'] = async ({ domain, task, end }, signal) => {
-    const { cost, ...verdict } = await judgeEpisode(domain, task, end, { judge, seed, signal });
+  const decide: ScenarioJudge['decide'] = async ({ domain, task, end, seed: own = seed }, signal) => {
+    const { cost, ...verdict } = await judgeEpisode(domain, task, end, { judge, seed: own, signal });
     return { verdict, cost };
   };
   return { version: judge.version, judge, decide };
@@ -284,7 +285,7 @@ async function findAnyTricks(
     const user = new ScriptedUser();
     const phase = progress.phase('reward hacks', config.plays, 'episodes');
     report = await findTricks({
-      environment: () => makeEpisodeEnvironment({ domain, user }, responder, scenario.config),
+      environment: () => makeEpisodeEnvironment({ domain, user }, responder, { ...scenario.config, faults: [] }),
       ...{ tasks, config, seed, signal },
       settings: episodeSettings(context, { user }, { source: 'synthetic', responder, judge: judge?.decide }),
     });
@@ -413,13 +414,37 @@ async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
         }
       : null,
     hacker: hackerResult(await findAnyTricks(context, parts, { judge, tasks })),
+    noise: await noiseOf(context, parts, judge),
     spent: budget.spent,
   };
 }
 
+/** How much of a reward is chance. */
+async function noiseOf(
+  { scenario, seed, out, signal, progress }: GateContext,
+  parts: ToolsParts,
+  judge?: ScenarioJudge,
+) {
+  // Loaded for this alone: synth, which passes gates, has no use for it.
+  const { toolsNoise } = await import('../../../fidelity/tools/noise.js');
+  const instrument = toolsNoise({ ...parts, setup: { scenario, seed, inputs: {}, out }, judge });
+  const phase = progress.phase('noise', instrument.chunks, 'tasks');
+  const rows = await concurrently(Array.from({ length: instrument.chunks }), NOISE_TASKS, async (_, task) => {
+    const row = await instrument.measure(task, signal);
+    phase.advance();
+    return row;
+  });
+  phase.end();
+  const { summary, metrics } = instrument.conclude(rows.flat()).section;
+  return { summary, figures: Object.fromEntries(metrics.map(({ key, estimate }) => [key, estimate])) };
+}
+
+/** Tasks under way at once: they wait for language models. */
+const NOISE_TASKS = 4;
+
 const SHOWN_FAILURES = 5;
 
-function auditFacts({ mustFail, mustSucceed, tasks, judge, hacker }: AuditResult): Fact[] {
+function auditFacts({ mustFail, mustSucceed, tasks, judge, hacker, noise }: AuditResult): Fact[] {
   const failures = (suite: NonNullable<AuditResult['mustSucceed']>) =>
     suite.failures.slice(0, SHOWN_FAILURES).map(({ probe, problem }): Fact => ['  failed', `${probe}: ${problem}`]);
   const facts: Fact[] = [
@@ -441,7 +466,7 @@ function auditFacts({ mustFail, mustSucceed, tasks, judge, hacker }: AuditResult
       ['  abstained', formatShare(judge.abstention)],
       ['  changed its mind', formatShare(judge.flip)],
     );
-  return [...facts, ...hackerFacts(hacker)];
+  return [...facts, ...hackerFacts(hacker), ['noise', noise.summary]];
 }
 
 type Context = JobContext<ToolsScenario>;

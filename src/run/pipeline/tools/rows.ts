@@ -15,6 +15,7 @@ import { type Rate, rateOf } from '../../../core/statistics.js';
 import { isScreenDomain } from '../../../env/screens/screen-state.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { makeDomain } from '../../../env/tools/domains.js';
+import { withFaults } from '../../../env/tools/faults.js';
 import type { Message } from '../../../env/tools/message.js';
 import { type OutcomeKind, settle, withAnswers } from '../../../env/tools/outcome.js';
 import type { CheckFinding, StateCheck } from '../../../env/tools/prediction.js';
@@ -164,18 +165,21 @@ async function makeUser({ user }: ToolsScenarioConfig, domain: ToolsDomain, cast
     : new ScriptedUser(varied, friction);
 }
 
-/** An environment of the domain in which `responder` answers calls. */
+/** An environment of the domain in which `responder` answers calls, with the scenario's faults. @throws SCENARIO_INVALID */
 export function makeEpisodeEnvironment(
   { domain, user }: Pick<ToolsParts, 'domain' | 'user'>,
   responder: Responder,
   config: ToolsScenarioConfig,
-  withheld?: (task: ToolsTask) => Promise<string | undefined>,
+  {
+    withheld,
+    ...how
+  }: { readonly withheld?: (task: ToolsTask) => Promise<string | undefined> } & Parameters<typeof withFaults>[3] = {},
 ): ToolsEpisodeEnvironment {
   const { maxSteps } = config.synth;
   return new ToolsEpisodeEnvironment({
     id: config.name,
     domain,
-    responder,
+    responder: withFaults(responder, domain, config.faults, how),
     user,
     maxSteps,
     maxTurns: config.user.maxTurns,
@@ -628,6 +632,9 @@ export class RowStatistics {
   readonly repairedOf: Record<string, number> = {};
   /** Simulated answers by check of the state and what it found. */
   readonly stateChecks: Partial<Record<StateCheck, Record<CheckFinding, number>>> = {};
+  /** Faults on purpose, by kind; and what there was to recover from, and was. */
+  readonly faults: Record<string, number> = {};
+  private readonly recovered = [0, 0];
   readonly returnsByTask = new Map<string, number[]>();
 
   add(row: EpisodeRecord | FailedRow): void {
@@ -651,9 +658,15 @@ export class RowStatistics {
       if (row.return > 0.5) this.succeeded++;
       this.returnsByTask.set(row.task, [...(this.returnsByTask.get(row.task) ?? []), row.return]);
     }
-    for (const { backend, refused = [], repaired, checks = {} } of row.steps.flatMap(
+    for (const { name, passed } of row.verdict.checks) {
+      if (!name.startsWith('fault: ')) continue;
+      this.recovered[0] += passed === true ? 1 : 0;
+      this.recovered[1]++;
+    }
+    for (const { backend, refused = [], repaired, fault, checks = {} } of row.steps.flatMap(
       ({ predictions }) => predictions,
     )) {
+      if (fault !== undefined) count(this.faults, fault.kind);
       count(this.answeredBy, backend);
       if (refused.length > 0) count(this.refusedOf, backend);
       if (repaired) count(this.repairedOf, backend);
@@ -669,7 +682,9 @@ export class RowStatistics {
     const { episodes, steps, judged, failed, failedFor, outcomes, retried, cost } = this;
     const success: Rate | null = judged === 0 ? null : rateOf(this.succeeded, judged);
     const reasons = Object.keys(failedFor).length > 0 && { failedFor };
-    const ended = { outcomes: { ...outcomes }, retried: { ...retried } };
+    const [right, of] = this.recovered;
+    const faults = Object.keys(this.faults).length > 0 && { faults: { ...this.faults }, recovered: rateOf(right, of) };
+    const ended = { outcomes: { ...outcomes }, retried: { ...retried }, ...faults };
     return { episodes, steps, success, abstained: episodes - judged, failed, ...reasons, ...ended, cost };
   }
 
@@ -687,7 +702,7 @@ export class RowStatistics {
 
 /** What is shown of the episodes of any job. */
 export function episodeFacts(statistics: RowStatistics, spent: Cost, stoppedBy: string | null): Fact[] {
-  const { episodes, steps, success, abstained, failed, outcomes, retried, cost } = statistics.counts;
+  const { episodes, steps, success, abstained, failed, outcomes, retried, faults, recovered, cost } = statistics.counts;
   const tokens = formatCount(cost.promptTokens + cost.completionTokens);
   const money = cost.money > 0 ? `, cost ${formatNumber(cost.money)}` : '';
   const now = spent.calls === cost.calls ? '' : ` (${formatCount(spent.calls)} asked in this run)`;
@@ -698,6 +713,12 @@ export function episodeFacts(statistics: RowStatistics, spent: Cost, stoppedBy: 
     ...(abstained > 0 ? [['without a reward', formatCount(abstained)] as const] : []),
     ...(Object.keys(retried).length > 0 ? [['tried again', outcomesText(retried)] as const] : []),
     ...(Object.keys(failed).length > 0 ? [['failed', formatCounts(failed)] as const] : []),
+    ...(faults === undefined
+      ? []
+      : ([
+          ['faults', formatCounts(faults)],
+          ['recovered rightly', recovered!.of === 0 ? 'nothing to recover from' : formatShare(recovered!)],
+        ] as const)),
     ...Object.entries(statistics.failedFor).map(([code, message]): Fact => [`  ${code}`, message]),
     ...(cost.calls > 0 ? [['model calls', `${formatCount(cost.calls)}, ${tokens} tokens${money}${now}`] as const] : []),
     ...(stoppedBy === null ? [] : [['stopped by', `the budget of ${stoppedBy}`] as const]),
