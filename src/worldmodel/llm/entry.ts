@@ -22,6 +22,12 @@ export const llmSection = z
       positive.default(2_000).describe('Characters of one transition; longer observations are cut.'),
     ),
     historyTokens: count.default(4_000).describe('Tokens of the conversation shown, newest first.'),
+    instructions: z
+      .enum(['full', 'short'])
+      .default('full')
+      .describe(
+        '`short`: neither policy, tools, schema nor rules of the reply are shown, as to a model that was trained on this domain (export `world-model`).',
+      ),
     stateTokens: positive.default(6_000).describe('Tokens of the state shown; a larger state is cut to what matters.'),
     ...replyKeys('reply'),
     minConfidence,

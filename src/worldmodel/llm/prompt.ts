@@ -210,6 +210,8 @@ interface PromptParts {
   readonly state: StateSlice;
   readonly call: CallSpec;
   readonly refused: Refused | undefined;
+  /** For a model that was trained on the domain: what is the same in every call is left out. */
+  readonly isShort?: boolean;
 }
 
 const ROLE = `You simulate the tools of an environment in which an agent serves a user. For one call of the agent you answer what the tool does, as its program would: exactly, without helping the agent and without inventing anything.`;
@@ -225,17 +227,21 @@ const RULES = [
   'Use no id that is not in State, History or Call, unless an operation creates it.',
 ];
 
+const REPLY_FORM =
+  'Reply with one JSON object with the keys reasoning, operations, observation, reward, terminated, confidence, in this order.';
+
 export function renderPrompt(parts: PromptParts): ChatMessage[] {
-  const { policy, tools, schema, references, history, state, call, refused } = parts;
-  const system = [
+  const { policy, tools, schema, references, history, state, call, refused, isShort } = parts;
+  const whole = [
     ROLE,
     DATA_NOTICE,
     `## Rules\n${RULES.map((rule, i) => `${i + 1}. ${rule}`).join('\n')}`,
     `## Policy of the agent\n${policy}`,
     `## Tools\n${tools.map((tool) => oneLine(tool as unknown as Json)).join('\n')}`,
     `## Schema of the state\n${oneLine(schema)}`,
-    'Reply with one JSON object with the keys reasoning, operations, observation, reward, terminated, confidence, in this order.',
+    REPLY_FORM,
   ];
+  const system = isShort ? [ROLE, DATA_NOTICE, REPLY_FORM] : whole;
   const sections: Section[] = [
     { heading: 'References', content: references },
     { heading: 'History', content: history },

@@ -98,6 +98,7 @@ function statedConfidence(claim: number): number {
 const PROMPT_VERSION = 2;
 
 interface PromptOptions {
+  readonly instructions?: 'full' | 'short';
   readonly retrieval: RetrievalOptions;
   readonly historyTokens: number;
   readonly stateTokens: number;
@@ -117,6 +118,7 @@ export function stepMessages(
     ...{ policy: domain.policy, tools: domain.tools, schema: domain.stateSchema, references, history, refused },
     state: sliceState({ state, given: call.arguments, texts, tokens: options.stateTokens }),
     call: { name: call.name, arguments: call.arguments },
+    isShort: options.instructions === 'short',
   });
 }
 
