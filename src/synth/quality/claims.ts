@@ -78,7 +78,8 @@ export class SeenText {
 /** Whether a text names a word as a whole; both in lower case. */
 export function hasWord(text: string, word: string): boolean {
   for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
-    if (!/[\p{L}\p{N}]/u.test(text[at - 1]) && !/[\p{L}\p{N}]/u.test(text[at + word.length])) return true;
+    const isPart = (index: number) => /[\p{L}\p{N}]/u.test(text[index] ?? '');
+    if (!isPart(at - 1) && !isPart(at + word.length)) return true;
   }
   return false;
 }

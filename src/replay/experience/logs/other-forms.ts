@@ -13,7 +13,7 @@ export interface OtherForm {
   readonly simulated?: { readonly row: number; readonly version: string };
 }
 
-const any = z.unknown();
+const any = z.unknown().optional();
 const said = z.looseObject({ role: z.string(), content: any });
 const block = z.looseObject({ type: z.string() });
 const blocks = z.array(block);
