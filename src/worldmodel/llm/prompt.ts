@@ -245,7 +245,10 @@ export function renderPrompt(parts: PromptParts): ChatMessage[] {
   const sections: Section[] = [
     { heading: 'References', content: references },
     { heading: 'History', content: history },
-    { heading: 'State', content: isShort ? { complete: state.complete, state: state.state } : (state as unknown as Json) },
+    {
+      heading: 'State',
+      content: isShort ? { complete: state.complete, state: state.state } : (state as unknown as Json),
+    },
     { heading: 'Call', content: { ...call } },
     ...(refused === undefined ? [] : [{ heading: 'Refused', content: { ...refused } as unknown as Json }]),
   ];
