@@ -10,6 +10,7 @@ import { canonicalJson, type Json, sha256 } from '../src/core/canonical-json.js'
 import { applyOperations } from '../src/env/state/operations.js';
 import { stateHash } from '../src/env/state/state.js';
 import { makeDomain } from '../src/env/tools/domains.js';
+import type { Prediction } from '../src/env/tools/prediction.js';
 import { makeLanguageModel } from '../src/llm/served-model.js';
 import { readEpisodes } from '../src/run/pipeline/tools/gates.js';
 import { loadToolsScenario } from '../src/run/scenario.js';
@@ -54,11 +55,13 @@ interface Sizes {
 }
 
 const ID = 'world-model.smollm2';
+/** Characters of operations and observation of a call that is asked about. */
+const LONGEST_ANSWER = 400;
 const SEEDS = ['1', '2', '3'];
 const CURVE = { lr_scheduler_type: 'linear', warmup_steps: 2, weight_decay: 0 };
 const FULL: Sizes = {
-  ...{ episodes: 64, rows: 48, calls: 16, longest: 900, reply: 160 },
-  training: { max_steps: 24, per_device_train_batch_size: 2, learning_rate: 1e-3, ...CURVE },
+  ...{ episodes: 64, rows: 32, calls: 12, longest: 900, reply: 200 },
+  training: { max_steps: 32, per_device_train_batch_size: 1, learning_rate: 1e-3, ...CURVE },
 };
 const QUICK: Sizes = {
   ...{ episodes: 6, rows: 2, calls: 2, longest: 900, reply: 8 },
@@ -67,8 +70,8 @@ const QUICK: Sizes = {
 
 /** What is shown: little, as the model is small and is trained on the domain. */
 const SHOWN = [
-  ...['model.llm.instructions=short', 'model.llm.retrieval.k=0', 'model.llm.stateTokens=250'],
-  'model.llm.historyTokens=120',
+  ...['model.llm.instructions=short', 'model.llm.retrieval.k=0', 'model.llm.stateTokens=80'],
+  'model.llm.historyTokens=60',
 ];
 const FILTERS = ['quality.decontaminate.words=false', 'quality.nearDuplicates=false', 'synth.export=[world-model]'];
 const DOMAINS: Readonly<Record<string, readonly string[]>> = {
@@ -174,12 +177,12 @@ async function measured(rig: Rig, body: string, seed: number, sizes: Sizes) {
   const began = performance.now();
   const adapter = join(rig.folder, body, `seed-${seed}`);
   const data = join(episodes, 'datasets', 'world-model', 'data', 'prompt_completion', 'train-00000-of-00001.jsonl');
-  const { rows, longest, training: settings } = sizes;
+  const { rows, longest, reply, training: settings } = sizes;
   const trained =
     seed === 0
       ? { rows: 0, log: [] }
       : await peer.call<{ rows: number; log: object[] }>('train', {
-          ...{ base, data, out: adapter, seed, count: rows, longest, settings },
+          ...{ base, data, out: adapter, seed, count: rows, longest, reply, settings },
         });
   const trainedAt = performance.now();
   const url = await peer.call<string>('start', { base, ...(seed > 0 && { adapter }) });
@@ -239,6 +242,11 @@ async function askedOf(body: string, episodes: string, url: string, sizes: Sizes
   }
 }
 
+/** Longer answers are not written in the tokens that a reply has here. */
+function isShort({ operations, observation }: Prediction): boolean {
+  return JSON.stringify([operations, observation]).length <= LONGEST_ANSWER;
+}
+
 /** As many calls that change something as calls that do not, evenly spaced over the held-out episodes. */
 async function heldOut(domain: Awaited<ReturnType<typeof makeDomain>>, data: string, count: number) {
   const byId = new Map(domain.tasks.map((task) => [task.id, task]));
@@ -246,7 +254,8 @@ async function heldOut(domain: Awaited<ReturnType<typeof makeDomain>>, data: str
   for await (const record of readEpisodes(data)) {
     if (record.split === 'train') continue;
     for (const { query, prediction } of answeredCalls(record, domain, byId.get(record.task)!))
-      if (query !== undefined && prediction.backend !== 'schema') calls.push({ query, prediction });
+      if (query !== undefined && prediction.backend !== 'schema' && isShort(prediction))
+        calls.push({ query, prediction });
   }
   const evenly = <T>(list: readonly T[], some: number) =>
     Array.from(

@@ -20,13 +20,13 @@ from smollm2_trl import USUAL, learnt, model_of, setup
 GATHER = 0.5
 
 
-def rows_of(path, tokenizer, longest):
-    """Rows of the export that are short enough."""
+def rows_of(path, tokenizer, longest, reply):
+    """Rows of the export that are short enough, whole and in what is to be learned."""
     with open(path, encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
-    def length(row):
-        return len(tokenizer.apply_chat_template([*row["prompt"], *row["completion"]], return_dict=False))
-    return [row for row in rows if length(row) <= longest]
+    whole = lambda row: len(tokenizer.apply_chat_template([*row["prompt"], *row["completion"]], return_dict=False))
+    learned = lambda row: len(tokenizer.encode(row["completion"][0]["content"]))
+    return [row for row in rows if learned(row) <= reply and whole(row) <= longest]
 
 
 def chosen(rows, count, seed):
@@ -42,9 +42,9 @@ def chosen(rows, count, seed):
     return drawn
 
 
-def train(base, data, out, seed, count, longest, settings):
+def train(base, data, out, seed, count, longest, reply, settings):
     tokenizer = AutoTokenizer.from_pretrained(base)
-    rows = chosen(rows_of(data, tokenizer, longest), count, seed)
+    rows = chosen(rows_of(data, tokenizer, longest, reply), count, seed)
     config = SFTConfig(output_dir=out, seed=seed, max_length=None, bf16=False, use_cpu=True, **USUAL, **settings)
     trainer = SFTTrainer(
         model=model_of(base, seed=seed), args=config, train_dataset=Dataset.from_list(rows), processing_class=tokenizer
