@@ -145,6 +145,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the same model as it is, the same prompt',
     load: () => import('./experience-smollm2.js'),
   },
+  'world-model.smollm2': {
+    title:
+      "Exact next states of SmolLM2-135M-Instruct as backend `llm` on held-out tasks of helpdesk and ALFWorld: after TRL's SFT on the export `world-model` − as it is, in points (long; goes on where it was; raw: each domain and seed, changing calls, observations)",
+    unit: 'points',
+    baseline: 'the same model as it is, the same prompt',
+    load: () => import('./world-model-smollm2.js'),
+  },
   'serve.binary': {
     title:
       'Transitions/s of served pendulums: batches of 64 rows in flat frames ÷ single steps in JSON (raw: MessagePack, WebSocket, JSON batches)',

@@ -7,7 +7,8 @@ import { LRUCache } from 'lru-cache';
 import { isNode, LineCounter, parse, parseDocument, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
-import { nearest, type ReverieError, reverieError } from '../../core/errors.js';
+import { nearest, ReverieError, reverieError } from '../../core/errors.js';
+import { parseExactly, roundedProblem } from '../../core/exact-numbers.js';
 import { compileSchema, pointerKeys, type SchemaCheck } from '../state/state.js';
 import { parseStrictly } from '../strict-parse.js';
 import { callChecks, jsonProblem, STATE_LIMITS } from './check-action.js';
@@ -351,11 +352,15 @@ class DomainFolder {
   private written(file: DomainFile, text: string): Json {
     const isJson = FILES[file].endsWith('.json');
     try {
-      if (isJson) return JSON.parse(text) as Json;
+      // Bounds of schemas may be any number.
+      if (isJson) return (file === 'schema' ? JSON.parse(text) : parseExactly(text)) as Json;
+      const rounded = /\d{16}/.test(text) && file !== 'tools' && roundedProblem(parse(text, { intAsBigInt: true }));
+      if (rounded) throw this.invalid(file, rounded);
       const read = PARSED.get(text) ?? { value: parse(text) as Json };
       PARSED.set(text, read);
       return structuredClone(read.value);
     } catch (error) {
+      if (error instanceof ReverieError) throw error;
       const what = error instanceof YAMLParseError ? '' : `it is not ${isJson ? 'JSON' : 'YAML'}: `;
       throw this.invalid(file, `${what}${(error as Error).message}`);
     }

@@ -241,8 +241,12 @@ const DECLARED =
 
 const systemTexts = new WeakMap<ToolsDomain, string>();
 
-/** The same text for all calls of a domain. */
-export function systemText(domain: ToolsDomain): string {
+const REPLY_FORM =
+  'Reply with one JSON object with the keys reasoning, operations (each with op, path, value), observation, reward, terminated, confidence, in this order.';
+
+/** The same text for all calls of a domain. @param isShort for a model that was trained on it: what it has learned is left out */
+export function systemText(domain: ToolsDomain, isShort = false): string {
+  if (isShort) return [ROLE, DATA_NOTICE, REPLY_FORM].join('\n\n');
   const known = systemTexts.get(domain);
   if (known !== undefined) return known;
   const { policy, stateSchema, declared } = domain;
@@ -254,7 +258,7 @@ export function systemText(domain: ToolsDomain): string {
     `## Tools\n${signatures(allTools(domain)).join('\n')}`,
     `## Types of the state\n${typesOf(stateSchema).join('\n')}`,
     ...(declared === undefined ? [] : [`## Declared rules\n${DECLARED}\n${oneLine(declared.file as Json)}`]),
-    'Reply with one JSON object with the keys reasoning, operations (each with op, path, value), observation, reward, terminated, confidence, in this order.',
+    REPLY_FORM,
   ].join('\n\n');
   systemTexts.set(domain, text);
   return text;

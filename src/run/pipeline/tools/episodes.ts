@@ -100,12 +100,12 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   const rows = await episodeRows(context, parts, {
     ...{ source: 'synthetic', responder, tasks, withheld: gates.unrewarded, judge: judge?.decide, runner },
     observe: (row) => {
-      statistics.add(row);
+      const kept = judged.judge(row);
+      statistics.add(row, kept);
       if (!isFailed(row)) {
-        ledger.add(row);
+        ledger.add(kept ?? row);
         users.add(row.messages);
       }
-      judged.judge(row);
     },
     onProgress: (...now) => {
       [done, trouble] = now;
@@ -125,7 +125,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
     const found = sealedText({ format: 'reverie-deficits/1', domain: domain.id, deficits });
     await writeFileAtomic(join(out, 'deficits.json'), found);
     const isWritten = gates.unwritten === undefined;
-    const { data, quality, rejected, datasets } = await makeDatasets(context, domain, judged, isWritten);
+    const { data, quality, rejected, datasets } = await makeDatasets(context, parts, judged, isWritten);
     if (isWritten && config.synth.earlyExperience.counterfactuals > 0)
       datasets.push(await makeEarlyExperience(context, parts, data));
     const { spent } = budget;

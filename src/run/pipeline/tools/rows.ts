@@ -144,7 +144,7 @@ export async function makeWorld(
     domain.close();
   };
   try {
-    await remember(experience, domain, config, folder, log);
+    await remember(experience, domain, { config, folder }, log);
     const isThere = dreamsLater || (real && elsewhere(domain) !== undefined);
     const place = { folder, device };
     const responder = isThere ? realResponder(domain) : await makeResponder(config, domain, experience, cast, place);
@@ -213,11 +213,10 @@ export async function agentOf(
 }
 
 /** Records of the real environment, as the scenario names them, into an empty store. */
-async function remember(
+export async function remember(
   store: ExperienceStore,
   domain: ToolsDomain,
-  { experience, name }: ToolsScenarioConfig,
-  folder: string,
+  { config: { experience, name }, folder }: Pick<ToolsScenario, 'config' | 'folder'>,
   log: (line: string) => void,
 ): Promise<void> {
   for (const path of experience.logs) {
@@ -225,6 +224,7 @@ async function remember(
       domain,
       scenario: name,
       tolerant: experience.tolerant,
+      simulated: true,
     });
     await store.add(steps);
     const left = skipped.length === 0 ? '' : `, ${skipped.length} records skipped`;
@@ -637,7 +637,8 @@ export class RowStatistics {
   private readonly recovered = [0, 0];
   readonly returnsByTask = new Map<string, number[]>();
 
-  add(row: EpisodeRecord | FailedRow): void {
+  /** @param kept  the row as it is written, whose verdict counts: none where filters cut its end off */
+  add(row: EpisodeRecord | FailedRow, kept?: EpisodeRecord): void {
     const count = (counts: Record<string, number>, key: string) => {
       counts[key] = (counts[key] ?? 0) + 1;
     };
@@ -653,10 +654,11 @@ export class RowStatistics {
     for (const { kind } of row.retried ?? []) count(this.retried, kind);
     this.cost = addCosts(this.cost, row.cost);
     this.steps += row.steps.length;
-    if (row.return !== null) {
+    const { task, return: worth } = kept ?? row;
+    if (worth !== null) {
       this.judged++;
-      if (row.return > 0.5) this.succeeded++;
-      this.returnsByTask.set(row.task, [...(this.returnsByTask.get(row.task) ?? []), row.return]);
+      if (worth > 0.5) this.succeeded++;
+      this.returnsByTask.set(task, [...(this.returnsByTask.get(task) ?? []), worth]);
     }
     for (const { name, passed } of row.verdict.checks) {
       if (!name.startsWith('fault: ')) continue;
