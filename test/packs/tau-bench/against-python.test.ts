@@ -15,6 +15,7 @@ import { sha256 } from '../../../src/core/canonical-json.js';
 import { Rng } from '../../../src/core/rng.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import type { CallSpec } from '../../../src/env/tools/domain.js';
+import { madeUp, madeUpCalls, tauBench } from './fixture.js';
 import { Draw, randomCall, revealingCalls } from './random-calls.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../shared/data', import.meta.url));
@@ -30,14 +31,20 @@ interface Answered extends CallSpec {
   readonly observation: string;
 }
 
-/** Sequences of calls, each from the initial state on, as our rules answer them; at the end of each all that changed. */
-async function answered(domain: TauDomainName, release: TauRelease): Promise<(Answered | 'reset')[]> {
+/** A fresh database: the benchmark's, or ours of made-up/. */
+type Reset = 'reset' | 'made up';
+
+/**
+ * Sequences of calls, each from the initial state on, as our rules answer them; at the end of each all that changed. The last ones
+ * are those over made-up data, where Python can be asked.
+ */
+async function answered(domain: TauDomainName, release: TauRelease): Promise<(Answered | Reset)[]> {
   // Python takes long to ask; what was recorded is of all.
   const count = release === 'tau2' && isRecorded ? 4 : sequences;
   const { rules, initialState } = await loadTauDomain({ domain, release, folder: path.join(data, 'tau', domain) });
   const draw = new Draw(Rng.fromSeed(seed).split(`calls ${domain}`));
   const users = Object.keys(initialState.users as object);
-  const lines: (Answered | 'reset')[] = [];
+  const lines: (Answered | Reset)[] = [];
   for (let i = 0; i < count; i++) {
     let state = initialState;
     const user = draw.pick(users);
@@ -50,6 +57,11 @@ async function answered(domain: TauDomainName, release: TauRelease): Promise<(An
     for (let calls = 5 + draw.int(15); calls > 0; calls--) ask(randomCall(domain, state, user, draw));
     ask({ name: 'get_user_details', arguments: { user_id: user } });
     for (const call of revealingCalls(domain, initialState, state)) ask(call);
+  }
+  if (release === 'tau1') return lines;
+  for (const calls of madeUpCalls(domain)) {
+    const bench = await tauBench(domain, release);
+    lines.push('made up', ...calls.map((call) => ({ ...call, observation: bench.call(call.name, call.arguments) })));
   }
   return lines;
 }
@@ -67,12 +79,16 @@ async function pythonOf(release: TauRelease): Promise<Python | string> {
   return typeof made === 'string' ? made : { program: made.python, sources: '-' };
 }
 
-type Lines = readonly (Answered | 'reset')[];
+type Lines = readonly (Answered | Reset)[];
 
 function pythonAnswers(python: Python, domain: TauDomainName, release: TauRelease, lines: Lines): string[] {
   const script = fileURLToPath(new URL('call-tools.py', import.meta.url));
   const input = lines.map((line) =>
-    JSON.stringify(line === 'reset' ? { reset: true } : { name: line.name, arguments: line.arguments }),
+    JSON.stringify(
+      isCall(line)
+        ? { name: line.name, arguments: line.arguments }
+        : { reset: line === 'reset' ? '' : madeUp(`${domain}.json`) },
+    ),
   );
   const db = path.join(data, 'tau', domain, 'db.json');
   const words = ['-W', 'ignore', script, release, domain, python.sources, db];
@@ -98,11 +114,11 @@ function checkRefusals(calls: readonly Answered[]): void {
   expect(refused).toBeLessThan(calls.length / 2);
 }
 
-const isCall = (line: Answered | 'reset'): line is Answered => line !== 'reset';
+const isCall = (line: Answered | Reset): line is Answered => typeof line === 'object';
 
 describe.skipIf(!existsSync(path.join(data, 'tau')))('Python tools of τ-bench (skipped without its data)', () => {
   async function compare(domain: TauDomainName, release: TauRelease, python: Python): Promise<void> {
-    const lacks = (line: Answered | 'reset') =>
+    const lacks = (line: Answered | Reset) =>
       python.sources === '-' && isCall(line) && NOT_IN_PACKAGE.includes(line.name);
     const lines = (await answered(domain, release)).filter((line) => !lacks(line));
     const calls = lines.filter(isCall);

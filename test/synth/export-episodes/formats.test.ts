@@ -1,20 +1,17 @@
 // Each format's own rules, on episodes that break them: parallel calls, text beside calls, special tokens, masked turns.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { call, parcelDomain, parcelTask, record, type Turn } from '../episode-records.js';
 import { exported, jsonLines, parquetRows, type Row } from './exported.js';
 
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-formats-'));
+  folder = temporaryFolder('formats');
 });
-
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const get = (id: string, answer: string | undefined = `${id} is here`) => ({
   name: 'get_parcel',
