@@ -1,7 +1,7 @@
-"""Answers calls by τ-bench's own Python tools: python3 call-tools.py RELEASE DOMAIN SOURCES DB < calls.jsonl > answers.jsonl
+"""Answers calls by τ-bench's own Python tools: python3 call-tools.py RELEASE DOMAIN SOURCES < calls.jsonl > answers.jsonl
 
 SOURCES holds clones of tau-bench and tau2-bench; "-" takes the successor from its package, where that is installed. A line of input is
-{"name", "arguments"}, or {"reset": PATH} for a fresh database, DB where the path is empty; each call gets one line: the JSON string of what an agent is shown. tau2 needs pydantic, loguru, addict, deepdiff,
+{"name", "arguments"}, or {"reset": PATH} for a fresh database; each call gets one line: the JSON string of what an agent is shown. tau2 needs pydantic, loguru, addict, deepdiff,
 python-dotenv and docstring-parser.
 """
 
@@ -12,7 +12,7 @@ import os
 import sys
 import types
 
-release, domain, sources, db_path = sys.argv[1:]
+release, domain, sources = sys.argv[1:]
 
 
 def stand_in(name, folder):
@@ -77,9 +77,11 @@ class Successor:
         return answer if isinstance(answer, str) else json.dumps(plain(answer))
 
 
-def read(db):
-    with open(db) as file:
-        return json.load(file)
+def read(db, texts={}):
+    if db not in texts:
+        with open(db) as file:
+            texts[db] = file.read()
+    return json.loads(texts[db])
 
 
 def plain(value):
@@ -93,6 +95,6 @@ bench = FirstRelease() if release == "tau1" else Successor()
 for line in sys.stdin:
     call = json.loads(line)
     if "reset" in call:
-        bench.reset(call["reset"] or db_path)
+        bench.reset(call["reset"])
     else:
         print(json.dumps(bench.call(call["name"], call["arguments"])))
