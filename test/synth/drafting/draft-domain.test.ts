@@ -2,6 +2,7 @@
 // whatever is written runs in the sandbox alone.
 
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { reverieError } from '../../../src/core/errors.js';
 import { draftDomain, tryDraft } from '../../../src/synth/drafting/draft-domain.js';
 import { scriptedModel } from '../tasks/model.js';
@@ -80,7 +81,7 @@ describe('trying a draft', () => {
 
   it('wants enough of everything', async () => {
     expect(await faultsOf({}, 4)).toBe('there are 3 tasks; at least 4 are wanted');
-    const probes = JSON.parse(LENDING['must-fail.yaml']) as { call: { name: string }; kind: string }[];
+    const probes = parse(LENDING['must-fail.yaml']) as { call: { name: string }; kind: string }[];
     const fewer = JSON.stringify(probes.filter(({ call }) => call.name !== 'return_book'));
     expect((await faultsOf({ 'must-fail.yaml': fewer })).split('\n')).toEqual([
       'no probe of must-fail.yaml says what "return_book" must refuse',
@@ -89,7 +90,7 @@ describe('trying a draft', () => {
   });
 
   it('holds tasks to their references and failures, and the data to their schema', async () => {
-    const [first, ...rest] = JSON.parse(LENDING['tasks.yaml']) as { reference: { calls: object[] } }[];
+    const [first, ...rest] = parse(LENDING['tasks.yaml']) as { reference: { calls: object[] } }[];
     const idle = { ...first, reference: { ...first.reference, calls: [] } };
     expect(
       await faultsOf({
