@@ -3,11 +3,6 @@
 What the model writes in GRPO is written down for each rollout of a group; all else is TRL's.
 """
 
-import time, resource
-_T = [time.time()]
-def tick(name):
-    u = resource.getrusage(resource.RUSAGE_SELF)
-    open("/tmp/learn/trl-times", "a").write(f"{name} {time.time()-_T[0]:.1f} cpu {u.ru_utime+u.ru_stime:.1f} modules {len(sys.modules)}\n"); _T[0] = time.time()
 import contextlib
 import importlib.resources
 import io
@@ -22,13 +17,10 @@ sys.path.insert(0, given["folder"])
 os.chdir(given["folder"])
 
 import torch
-tick("torch")
 import transformers
-tick("transformers")
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-tick("tokenizers, modelling")
 import reverie_trl
 
 torch.set_num_threads(1)
@@ -59,7 +51,6 @@ def tiny_model(path):
 
 ROWS = list(reverie_trl.imitation(given["export"]))
 TOKENIZER = tiny_model("model")
-tick("tiny model")
 
 
 class Written:
@@ -101,7 +92,6 @@ def losses(trainer):
 
 
 def imitated():
-    from trl import SFTTrainer; tick("import SFTTrainer")
     trainer = reverie_trl.sft("model", given["export"], per_device_train_batch_size=1, **STEPS)
     batch = trainer.data_collator(list(trainer.train_dataset))
     ids, labels = batch["input_ids"].tolist(), batch["labels"].tolist()
@@ -111,7 +101,6 @@ def imitated():
 
 def improved():
     size = {"num_generations": len(given["scripts"]), "per_device_train_batch_size": len(given["scripts"])}
-    from trl import GRPOTrainer; tick("import GRPOTrainer")
     trainer = reverie_trl.grpo("model", count=1, max_completion_length=65536, **size, **STEPS)
     trainer._generate_single_turn = Written()
     scored, score = [], trainer._generate_and_score_completions
@@ -153,8 +142,5 @@ def example():
     return printed.getvalue()
 
 
-_a = imitated(); tick("sft")
-_b = improved(); tick("grpo")
-_c = example(); tick("example")
-found = {"rows": ROWS, "sft": _a, "grpo": _b, "example": _c}
+found = {"rows": ROWS, "sft": imitated(), "grpo": improved(), "example": example()}
 print("\nRESULT " + json.dumps(found))

@@ -3,11 +3,6 @@
 The model's server is the only thing that is not verl's: it answers tokens that were written down for each try.
 """
 
-import time, resource, sys
-_T = [time.time()]
-def tick(name):
-    u = resource.getrusage(resource.RUSAGE_SELF)
-    open("/tmp/learn/verl-times", "a").write(f"{name} {time.time()-_T[0]:.1f} cpu {u.ru_utime+u.ru_stime:.1f} modules {len(sys.modules)}\n"); _T[0] = time.time()
 import asyncio
 import json
 import os
@@ -20,7 +15,6 @@ os.environ.update({"VERL_USE_EXTERNAL_MODULES": "reverie_verl", "VERL_LOGGING_LE
 
 import numpy as np
 import torch
-tick("torch")
 from hydra import compose, initialize_config_module
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, PreTrainedTokenizerFast
@@ -51,19 +45,14 @@ def tiny_model(path):
 
 tokenizer = tiny_model(os.path.join(folder, "model"))
 
-tick("transformers")
 import reverie_verl
 import verl  # noqa: F401  has imported reverie_verl already, as VERL_USE_EXTERNAL_MODULES says
-tick("verl")
 from torch.utils.data import DataLoader
 from verl import DataProto
 from verl.experimental.agent_loop import AgentLoopWorker
 from verl.trainer.ppo.ray_trainer import compute_advantage
 from verl.utils.dataset.rl_dataset import RLHFDataset, collate_fn
 from verl.workers.rollout.replica import TokenOutput
-
-
-tick("agent loop")
 
 
 class WrittenServer:
@@ -161,5 +150,4 @@ def told(data, row):
     }
 
 
-_r = asyncio.run(main()); tick("main")
-print("\nRESULT " + json.dumps(_r, default=lambda value: value.item()))
+print("\nRESULT " + json.dumps(asyncio.run(main()), default=lambda value: value.item()))
