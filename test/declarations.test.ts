@@ -5,6 +5,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder } from './temporary-folder.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const COMPILER = join(ROOT, 'node_modules', 'typescript-7', 'bin', 'tsc');
@@ -13,7 +14,6 @@ const PROGRAM = `
 import { Dream, fitEnsemble, makeEnvironment, ReplayBuffer, Rng } from 'reverie';
 import { startServer } from 'reverie/serve';
 import { makeDomain, makeLanguageModel } from 'reverie/tools';
-import { temporaryFolder } from './temporary-folder.js';
 
 const env = await makeEnvironment({ id: 'pendulum' });
 const seen = await ReplayBuffer.load('runs/seen/data');

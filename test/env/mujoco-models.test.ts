@@ -1,15 +1,9 @@
-// Our MJCF against the reference models: the same trajectories under the same actions.
-// The references lie in the folder REVERIE_SHARED_DATA, by default ../shared/data next to the repository.
+// Simulations beside one another; that they are those of the reference models, gymnasium-parity.test.ts tests.
 
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { makeEnvironment } from '../../src/env/environments.js';
 import { builtInBody } from '../../src/env/mujoco/mujoco-environment.js';
 import { inlineModel, Simulation } from '../../src/env/mujoco/simulation.js';
-
-const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../shared/data', import.meta.url));
-const _folder = path.join(data, 'gymnasium-mujoco');
 
 test('arrays stay valid when the memory grows and moves', async () => {
   const first = await Simulation.load(inlineModel('hopper', builtInBody('hopper').xml));

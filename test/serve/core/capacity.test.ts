@@ -20,12 +20,6 @@ afterEach(async () => {
   for (const table of tables.splice(0)) await table.drain(0);
 });
 
-async function _episode(table: Sessions, id: string): Promise<unknown[]> {
-  const turns = [await table.reset(id, { seed: 3 }, owner)];
-  while (!turns.at(-1)!.terminated) turns.push(await table.step(id, { action: 'add 1' }, owner));
-  return turns.map(({ observation }) => observation);
-}
-
 describe('slots', () => {
   it('are waited for in order, no longer than patience lasts or the client stays', async () => {
     const table = tableOf({ slots: 1, slotWaitSeconds: 0.02 });
