@@ -1,16 +1,15 @@
 // Loading a domain folder: what it gives, and that each fault names its file and its place.
 
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { makeDomain } from '../../../src/env/tools/domains.js';
 import { loadDomain, withTasks } from '../../../src/env/tools/load-domain.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { fixture } from './library.js';
 
-const root = mkdtempSync(path.join(tmpdir(), 'reverie-domain-'));
+const root = temporaryFolder('domain');
 const folder = path.join(root, 'library');
-afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 beforeEach(() => {
   rmSync(folder, { recursive: true, force: true });

@@ -1,10 +1,9 @@
 // Logs in all formats become the same episodes and steps, with states where the domain's rules answer as was recorded.
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import { stateHash } from '../../../src/env/state/state.js';
@@ -13,12 +12,9 @@ import { type EpisodeRecord, episodeSteps } from '../../../src/replay/experience
 import { episodeLogFiles, readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
 import { ExperienceStore } from '../../../src/replay/experience/store.js';
 import { exportEpisodes } from '../../../src/synth/export/episodes/export-episodes.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'logs-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('logs');
 
 function file(name: string, ...records: unknown[]): string {
   const text = records.map((record) => (typeof record === 'string' ? record : JSON.stringify(record))).join('\n');

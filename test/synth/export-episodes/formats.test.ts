@@ -1,20 +1,17 @@
 // Each format's own rules, on episodes that break them: parallel calls, text beside calls, special tokens, masked turns.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { call, parcelDomain, parcelTask, record, type Turn } from '../episode-records.js';
 import { exported, jsonLines, parquetRows, type Row } from './exported.js';
 
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-formats-'));
+  folder = temporaryFolder('formats');
 });
-
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const get = (id: string, answer: string | undefined = `${id} is here`) => ({
   name: 'get_parcel',
@@ -127,22 +124,6 @@ describe('trl', () => {
     expect(adapted).toEqual({});
   });
 
-  it('writes arguments as objects and tools as JSON text', async () => {
-    await exported(folder, 'trl', [record({ turns: PARALLEL })]);
-    const [{ messages, tools }] = rows('messages');
-    expect(messages[2]).toEqual({
-      role: 'assistant',
-      content: 'Let me look.',
-      reasoning_content: 'Two parcels.',
-      tool_calls: [
-        { type: 'function', function: { name: 'get_parcel', arguments: { parcel_id: 'P100' } } },
-        { type: 'function', function: { name: 'get_parcel', arguments: { parcel_id: 'P200' } } },
-      ],
-    });
-    expect(messages[3]).toEqual({ role: 'tool', name: 'get_parcel', content: 'P100 is here' });
-    expect(JSON.parse(tools)[2].function.name).toBe('list_shelves');
-  });
-
   it('pairs from where two episodes part', async () => {
     const common = [{ user: 'P100?' }, call('get_parcel', { parcel_id: 'P100' }, 'here')];
     const group = [1, 0].map((reward) => record({ group: 1, reward, turns: [...common, { say: `It is ${reward}` }] }));
@@ -225,27 +206,6 @@ describe('verl', () => {
       verifier: { state: 'reference' },
       reference: { calls: [] },
     });
-  });
-});
-
-describe('atif', () => {
-  it('counts steps from 1 and keeps rewards in extra', async () => {
-    await exported(folder, 'atif', [record({ turns: PARALLEL, masked: [6] })]);
-    const [row] = jsonLines(folder, 'data/train-00000-of-00001.jsonl');
-    expect(row.schema_version).toBe('ATIF-v1.7');
-    expect(row.steps.map(({ step_id, source }: Row) => `${step_id} ${source}`)).toEqual(
-      ['system', 'user', 'agent', 'agent', 'user', 'user', 'agent'].map((source, index) => `${index + 1} ${source}`),
-    );
-    expect(row.steps[2]).toMatchObject({
-      message: 'Let me look.',
-      reasoning_content: 'Two parcels.',
-      tool_calls: [{ tool_call_id: 'call-2-0', function_name: 'get_parcel', arguments: { parcel_id: 'P100' } }, {}],
-      observation: {
-        results: [{ source_call_id: 'call-2-0', content: 'P100 is here' }, { source_call_id: 'call-2-1' }],
-      },
-      extra: { reward: 0, loss: 1 },
-    });
-    expect(row.extra).toMatchObject({ reward: 1, source: 'synthetic', license: 'cc-by-4.0', judge: null });
   });
 });
 
