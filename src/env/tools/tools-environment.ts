@@ -138,7 +138,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   }
 
   /** What it comes to if it ends here, whatever was paid on the way. */
-  settled(): Settled {
+  settled(): Promise<Settled> {
     return this.settledOf({ ...this.current(), paid: null });
   }
 

@@ -279,7 +279,10 @@ function signatures(tools: readonly ToolSpec[]): string[] {
     });
     const type = typeText({ ...parameters, properties: Object.fromEntries(given) }, NO_NAMES);
     const ends = terminates === true ? ', ends the episode' : '';
-    const told = { ...(returns && { returns }), ...(enforces && { enforces: enforces as unknown as Json }) } as JsonObject;
+    const told = {
+      ...(returns && { returns }),
+      ...(enforces && { enforces: enforces as unknown as Json }),
+    } as JsonObject;
     const declared = Object.keys(told).length === 0 ? '' : ` ${oneLine(told)}`;
     return `${kind}${ends} ${name}${type}: ${oneLineOf(description)}${declared}`;
   });

@@ -1,5 +1,6 @@
 // Each format's own rules, on episodes that break them: parallel calls, text beside calls, special tokens, masked turns.
 
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
