@@ -382,8 +382,8 @@ export const ERROR_CATALOGUE = {
   },
   EPISODE_NOT_JUDGED: {
     status: 502,
-    message: 'The episode of {env} ended and could not be judged.',
-    hint: 'This protocol has no word for that, so leave the episode out: it is no failure of the agent.',
+    message: 'Episode {attempt} of {env} ended without a reward ({kind}: {cause}).',
+    hint: 'This protocol has no word for that, which is not 0: leave the episode out, or begin it anew.',
   },
   NOT_VERIFIED_APART: {
     status: 501,

@@ -1,15 +1,15 @@
 // `reverie draft` as a user runs it, with a model behind a real server: a domain that can be lived in at once, its record, and what
 // is refused.
 
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LlmServer, startLlmServer } from '../llm-server/llm-server.js';
 import { CARELESS, LENDING, part, reply, WORLD } from '../synth/drafting/lending.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { reverie } from './reverie.js';
 
-let folder: string;
+const folder = temporaryFolder('drafted');
 let server: LlmServer;
 let rules: readonly string[];
 const at = (...path: string[]) => join(folder, ...path);
@@ -21,7 +21,6 @@ const draft = (name: string, ...more: string[]) =>
   );
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-drafted-'));
   writeFileSync(at('about.md'), 'A lending library.\n');
   let asked = 0;
   server = await startLlmServer({
@@ -39,10 +38,7 @@ beforeAll(async () => {
   });
 });
 
-afterAll(async () => {
-  await server.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => server.close());
 
 describe('reverie draft', () => {
   it('writes a domain that is lived in at once, after a repair, with the record of it', async () => {

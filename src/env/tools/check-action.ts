@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
 import type { ToolsSpace } from '../../core/environment.js';
 import { describeIssues, nearest, reverieError } from '../../core/errors.js';
+import { roundedProblem } from '../../core/exact-numbers.js';
 import { describeSpace } from '../space-values.js';
 import { compileSchema, type SchemaCheck } from '../state/state.js';
 import type { CallSpec, ToolSpec } from './domain.js';
@@ -126,7 +127,9 @@ function compiledChecks(tools: readonly ToolSpec[]): CallChecks {
   return {
     problems: ({ name, arguments: args }) => {
       const check = checks.get(name);
-      if (check !== undefined) return check(args).map((problem) => `the arguments of ${name} are wrong: ${problem}`);
+      const rounded = roundedProblem(args);
+      const problems = rounded === undefined ? check?.(args) : [rounded];
+      if (problems !== undefined) return problems.map((problem) => `the arguments of ${name} are wrong: ${problem}`);
       const known = nearest(name.slice(0, 80), [...checks.keys()]);
       return [`unknown tool "${name.slice(0, 80)}"${known === undefined ? '' : ` (did you mean "${known}"?)`}`];
     },

@@ -7,13 +7,16 @@ import { LRUCache } from 'lru-cache';
 import { isNode, LineCounter, parse, parseDocument, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
-import { nearest, type ReverieError, reverieError } from '../../core/errors.js';
+import { nearest, ReverieError, reverieError } from '../../core/errors.js';
+import { parseExactly, roundedProblem } from '../../core/exact-numbers.js';
 import { compileSchema, pointerKeys, type SchemaCheck } from '../state/state.js';
 import { parseStrictly } from '../strict-parse.js';
 import { callChecks, jsonProblem, STATE_LIMITS } from './check-action.js';
 import { DeclaredRules, requirementSchema, rulesFileSchema } from './declared-rules.js';
-import type { CallSpec, ToolRules, ToolSpec, ToolsDomain, ToolsTask } from './domain.js';
+import { allTools, type CallSpec, type ToolRules, type ToolSpec, type ToolsDomain, type ToolsTask } from './domain.js';
 import { type PhraseBook, phrasesFileSchema, problemOfPhrases } from './phrases.js';
+import { STATE_CHECKS } from './prediction.js';
+import { firstTools } from './process-checks.js';
 import { sandboxedRules } from './sandbox/sandboxed-rules.js';
 import { initialStateOf } from './situation.js';
 
@@ -41,10 +44,12 @@ export const toolsFileSchema = z
       parameters: z.record(z.string(), z.json()),
       kind: z.enum(['read', 'write', 'generic']),
       terminates: z.boolean().optional(),
+      for: z.literal('user').optional(),
       returns: z
         .strictObject({ schema: z.record(z.string(), z.json()).optional(), example: z.json().optional() })
         .optional(),
       enforces: z.array(requirementSchema).optional(),
+      skipChecks: z.array(z.enum(STATE_CHECKS)).optional(),
     }),
   )
   .min(1);
@@ -53,7 +58,17 @@ const userSchema = z.strictObject({
   opening: text.optional(),
   goal: text,
   persona: text.optional(),
-  script: z.array(z.strictObject({ when: text.optional(), say: z.string(), done: z.boolean().optional() })).optional(),
+  script: z
+    .array(
+      z.strictObject({
+        when: text.optional(),
+        calls: z.array(call).optional(),
+        say: z.string(),
+        done: z.boolean().optional(),
+      }),
+    )
+    .optional(),
+  tools: z.array(name).optional(),
 });
 
 const verifierSchema = z.strictObject({
@@ -62,10 +77,15 @@ const verifierSchema = z.strictObject({
     .array(z.strictObject({ path: z.string(), equals: z.json().optional(), exists: z.boolean().optional() }))
     .optional(),
   communicate: z.array(text).optional(),
+  grounded: z.boolean().optional(),
   called: z.array(call).optional(),
   notCalled: z.array(name).optional(),
+  never: z.array(name).optional(),
+  before: z.record(name, z.array(name).min(1)).optional(),
+  confirmed: z.array(name).optional(),
   checks: z.array(name).optional(),
   rubric: z.array(text).optional(),
+  partial: z.boolean().optional(),
 });
 
 export const toolsTaskSchema = z.strictObject({
@@ -100,17 +120,20 @@ type DomainFile = keyof typeof FILES;
 export async function loadDomain(folder: string): Promise<ToolsDomain> {
   const read = new DomainFolder(folder);
   const policy = read.text('policy');
-  const tools = toolsOf(read);
+  const all = toolsOf(read);
+  const [tools, userTools] = [all.filter((tool) => tool.for === undefined), all.filter((tool) => tool.for === 'user')];
+  if (tools.length === 0) throw read.invalid('tools', 'every tool is for the user: the agent has none');
   const stateSchema = read.object('schema');
   const initialState = stateOf(read, stateSchema);
   const tasks = freezeDeep(read.checked('tasks', tasksFileSchema)) as readonly ToolsTask[];
   const id = path.basename(path.resolve(folder));
   const phrases = phrasesOf(read);
-  const content = { policy, tools, stateSchema, initialState, tasks, ...(phrases && { phrases }) };
+  const ofUser = userTools.length > 0 && { userTools };
+  const content = { policy, tools, ...ofUser, stateSchema, initialState, tasks, ...(phrases && { phrases }) };
   checkTasks({ id, version: '', ...content, close: () => {} }, read.nameOf('tasks'));
-  const declared = declaredOf(read, tools, stateSchema);
-  const isWhole = declared !== undefined && tools.every(({ name }) => declared.tools.has(name));
-  const rules = isWhole ? declared : await rulesOf(read, tools);
+  const declared = declaredOf(read, all, stateSchema);
+  const isWhole = declared !== undefined && all.every(({ name }) => declared.tools.has(name));
+  const rules = isWhole ? declared : await rulesOf(read, all);
   const version = versionOf({ ...content, rules: (declared ?? rules)?.version ?? null });
   const domain: ToolsDomain = { id, version, ...content, ...(declared && { declared }), close: () => rules?.close() };
   if (declared !== undefined) checkStarts(domain, declared, read);
@@ -209,7 +232,7 @@ type RulesOfFile = ToolRules & { readonly checks: ReadonlySet<string>; readonly 
 
 function checkWithRules(domain: ToolsDomain, rules: RulesOfFile, read: DomainFolder): void {
   try {
-    const known = domain.tools.map(({ name }) => name);
+    const known = allTools(domain).map(({ name }) => name);
     const stray = [...rules.tools, ...rules.preconditioned].find((name) => !known.includes(name));
     const problem = `"${stray}" is no tool of the domain`;
     if (stray !== undefined) throw reverieError('RULES_INVALID', { file: read.nameOf('rules'), problem });
@@ -329,11 +352,15 @@ class DomainFolder {
   private written(file: DomainFile, text: string): Json {
     const isJson = FILES[file].endsWith('.json');
     try {
-      if (isJson) return JSON.parse(text) as Json;
+      // Bounds of schemas may be any number.
+      if (isJson) return (file === 'schema' ? JSON.parse(text) : parseExactly(text)) as Json;
+      const rounded = /\d{16}/.test(text) && file !== 'tools' && roundedProblem(parse(text, { intAsBigInt: true }));
+      if (rounded) throw this.invalid(file, rounded);
       const read = PARSED.get(text) ?? { value: parse(text) as Json };
       PARSED.set(text, read);
       return structuredClone(read.value);
     } catch (error) {
+      if (error instanceof ReverieError) throw error;
       const what = error instanceof YAMLParseError ? '' : `it is not ${isJson ? 'JSON' : 'YAML'}: `;
       throw this.invalid(file, `${what}${(error as Error).message}`);
     }
@@ -359,7 +386,7 @@ export function checkTasks(domain: ToolsDomain, file: string): void {
   for (const task of domain.tasks) {
     const problem =
       (seen.has(task.id) ? 'another task has the same id' : undefined) ??
-      problemOfUser(task) ??
+      problemOfUser(domain, task) ??
       problemOfStart(domain, task, stateCheck) ??
       problemOfCalls(domain, task) ??
       problemOfVerifier(task);
@@ -368,7 +395,16 @@ export function checkTasks(domain: ToolsDomain, file: string): void {
   }
 }
 
-function problemOfUser({ user }: ToolsTask): string | undefined {
+function problemOfUser({ userTools = [] }: ToolsDomain, { user }: ToolsTask): string | undefined {
+  const known = userTools.map(({ name }) => name);
+  const stray = user.tools?.find((tool) => !known.includes(tool));
+  if (stray !== undefined)
+    return `user.tools: the domain has no tool "${stray}" for users (${known.join(', ') || 'none is marked for: user'})`;
+  const own = userTools.filter(({ name }) => user.tools?.includes(name) ?? true);
+  for (const { calls = [] } of user.script ?? []) {
+    const [problem] = calls.flatMap((made) => callChecks(own).problems(made));
+    if (problem !== undefined) return `user.script: ${problem}`;
+  }
   for (const { when } of user.script ?? []) {
     if (when === undefined) continue;
     try {
@@ -401,15 +437,20 @@ function problemOfCalls({ tools }: ToolsDomain, { reference, failures, verifier 
     ...(failures ?? []).flatMap(({ name, calls }) => placed(`failure "${name}"`, calls)),
   ];
   const known = tools.map(({ name }) => name);
-  const named = [...(verifier.called ?? []).map(({ name }) => name), ...(verifier.notCalled ?? [])];
+  const { called = [], notCalled = [], never = [], confirmed = [], before = {} } = verifier;
+  const ordered = Object.entries(before).flatMap(([first, later]) => [...firstTools(first), ...later]);
+  const named = [...called.map(({ name }) => name), ...notCalled, ...never, ...confirmed, ...ordered];
   const unknown = named.find((name) => !known.includes(name));
   if (unknown !== undefined) return `verifier: unknown tool "${unknown}" (did you mean "${nearest(unknown, known)}"?)`;
   return listed.flatMap(({ call, where }) => check.problems(call).map((problem) => `${where}: ${problem}`))[0];
 }
 
 function problemOfVerifier({ verifier, reference }: ToolsTask): string | undefined {
-  const parts = Object.values(verifier).flatMap((part) => part ?? []);
-  if (parts.length === 0) return 'verifier: it verifies nothing, so that every episode would pass';
+  const { grounded, partial: _, ...parts } = verifier;
+  if (Object.values(parts).every((part) => part === undefined || Object.keys(part).length === 0))
+    return 'verifier: it verifies nothing, so that every episode would pass';
+  if (grounded === true && !parts.communicate?.length)
+    return 'verifier: "grounded" is about what "communicate" lists: there is none';
   if (verifier.state === 'reference' && reference === undefined) {
     return 'verifier: "state: reference" needs the reference calls';
   }

@@ -23,6 +23,7 @@ import { runMustFail } from '../../worldmodel/must-fail/run-must-fail.js';
 import { askForJson, shownMessage, withProblems } from '../asked-json.js';
 import { wrongCalls } from '../induction/induce.js';
 import { Admissions } from '../tasks/admission.js';
+import type { FindingKind } from '../tasks/lint-tasks.js';
 import { playCalls } from '../tasks/task-checks.js';
 
 interface DraftRequest extends DraftWishes {
@@ -298,8 +299,9 @@ const TASKS = (count: number) => `Write these files for the world that is shown:
 - tasks.yaml: a list of at least ${count} tasks. Each: id, family, user: { opening, goal }, verifier, reference, failures.
   goal is hidden from the agent and tells the user what is wanted and known ("You are ..."); opening is what the user says first and names the ids that the agent needs.
   reference: { calls: [{ name, arguments }], say }: calls that solve it, in order, each allowed by the policy, and the last words of the agent.
-  verifier: { assert: [{ path: "/collection/id/field", equals: value }] } for what must have changed, communicate: [short texts that the agent must have said] for what must be told, notCalled: [tools that must not succeed] where refusing is right. At least one of them.
-  failures: [{ name, calls, say }]: plausible ways to fail, which the verifier must refuse.
+  verifier: { assert: [{ path: "/collection/id/field", equals: value }] } for what must have changed, communicate: [numbers, ids or short texts that the agent must have said] for what must be told, with grounded: true where a tool has to have shown them first, called: [{ name, arguments }] for calls that change no data (a hand-over), notCalled: [tools that must not succeed] where refusing is right. At least one of them.
+  What the policy says of how to go about it is verified as well: before: { identify: [book, cancel] } (these only after that has succeeded), confirmed: [book] (only after the user said yes to a proposal of the call), never: [tools that may not be tried].
+  failures: [{ name, calls, say }]: plausible ways to fail, which the verifier must refuse. Each task is tried by an agent that does nothing, that only says it is done, that does it without asking, and that leaves out a call: none of them may pass.
   Every tool of kind write is used by some reference. At least one task is to be refused: its reference changes nothing.
 - must-fail.yaml: a list of probes { name, kind, setup, call, expect }. setup is a list of calls made before it (may be empty).
   At least one for each tool of kind write with kind missing-entity (an id that does not exist) and expect: error, and one with kind forbidden-transition (what the policy forbids in the data as they are, or after setup) and expect: error.
@@ -433,9 +435,16 @@ function wholenessFaults(
   ];
 }
 
+/** What a draft has to verify, though a task may be sound without. */
+const WANTED: readonly FindingKind[] = ['passes-unasked', 'passes-out-of-order', 'passes-unread'];
+
 /** Of tasks that were there before, only what the rules are to blame for: solutions that fail. */
 async function taskFaults(domain: ToolsDomain, isDrafted: boolean): Promise<string[]> {
-  const admissions = new Admissions(withTasks(domain, []));
+  const admissions = new Admissions(
+    withTasks(domain, []),
+    undefined,
+    ({ kind, shuts }) => isDrafted && (shuts || WANTED.includes(kind)),
+  );
   const fits = compileSchema(domain.stateSchema, 'the state');
   const faults: string[] = [];
   for (const task of domain.tasks) {

@@ -8,8 +8,8 @@ import { sequenceBackend } from '../sequence/entry.js';
 import type { BackendEntry } from './backend-model.js';
 import { realBackend, replayBackend, rulesBackend } from './exact-backends.js';
 
-/** Keys of the section `model` that are no backend's, and what is no backend (`none`: no backend could answer; `schema`: a call that was not asked for). */
-const TAKEN = ['kind', 'backends', 'check', 'schema', 'none'];
+/** Keys of the section `model` that are no backend's, and what is no backend (`none`: no backend could answer; `schema`: a call that was not asked for; `memory`: a read that was answered before; `faults`: one that was kept from all). */
+const TAKEN = ['kind', 'backends', 'check', 'schema', 'none', 'memory', 'faults'];
 
 class Backends extends Registry<BackendEntry> {
   override register(entry: BackendEntry): void {

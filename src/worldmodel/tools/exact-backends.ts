@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { NO_COST } from '../../core/cost.js';
 import { stateHash } from '../../env/state/state.js';
-import type { ToolOutcome, ToolRules, ToolsDomain } from '../../env/tools/domain.js';
+import { allTools, type ToolOutcome, type ToolRules, type ToolsDomain } from '../../env/tools/domain.js';
 import { refusalOf } from '../../env/tools/prediction.js';
 import { elsewhere, refusalsOf } from '../../env/tools/rules-responder.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
@@ -28,7 +28,7 @@ class RulesModel implements BackendModel {
   ) {
     const isRuled = (name: string, kind: string) =>
       tools === 'all' || (tools === 'reads' ? kind !== 'write' : tools.includes(name));
-    const named = domain.tools.filter(({ name, kind }) => isRuled(name, kind));
+    const named = allTools(domain).filter(({ name, kind }) => isRuled(name, kind));
     const [known, others] = [true, false].map((is) => named.filter(({ name }) => rules.tools.has(name) === is));
     this.tools = new Set(known.map(({ name }) => name));
     this.refusing = new Set(rules === domain.declared ? others.map(({ name }) => name) : []);
@@ -120,7 +120,7 @@ export const realBackend: BackendEntry = {
   summary: 'The real environment, asked where no other backend could answer.',
   trust: 'exact',
   isReal: (domain) =>
-    elsewhere(domain) !== undefined || domain.tools.every(({ name }) => domain.rules?.tools.has(name) === true),
+    elsewhere(domain) !== undefined || allTools(domain).every(({ name }) => domain.rules?.tools.has(name) === true),
   make: async () => {
     return ({ real }) => (real ? new RealModel(real) : 'real: there is no real environment');
   },

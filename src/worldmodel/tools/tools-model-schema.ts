@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { describeIssues } from '../../core/errors.js';
+import { STATE_CHECKS } from '../../env/tools/prediction.js';
 import { settingInvalid } from '../dynamics.js';
 import { llmSection } from '../llm/entry.js';
 import { routerBackends } from './backends.js';
@@ -23,6 +24,12 @@ const checkKeys = z
       .optional()
       .describe(
         'Refuse a success whose state does not show what calls like it do, or what the answer itself claims of its changes; on unless it is switched off, as to measure what it is worth.',
+      ),
+    skip: z
+      .array(z.enum(STATE_CHECKS))
+      .default([])
+      .describe(
+        'Checks against the state that are left out, of all tools; of one tool: `skipChecks` in `tools.yaml`. Which there are: docs/tools.md.',
       ),
   })
   .prefault({})

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { reverieError } from '../../../src/core/errors.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { draftDomain, tryDraft } from '../../../src/synth/drafting/draft-domain.js';
@@ -84,7 +85,7 @@ describe('trying a draft', () => {
 
   it('wants enough of everything', async () => {
     expect(await faultsOf({}, 4)).toBe('there are 3 tasks; at least 4 are wanted');
-    const probes = JSON.parse(LENDING['must-fail.yaml']) as { call: { name: string }; kind: string }[];
+    const probes = parse(LENDING['must-fail.yaml']) as { call: { name: string }; kind: string }[];
     const fewer = JSON.stringify(probes.filter(({ call }) => call.name !== 'return_book'));
     expect((await faultsOf({ 'must-fail.yaml': fewer })).split('\n')).toEqual([
       'no probe of must-fail.yaml says what "return_book" must refuse',
@@ -93,7 +94,7 @@ describe('trying a draft', () => {
   });
 
   it('holds tasks to their references and failures, and the data to their schema', async () => {
-    const [first, ...rest] = JSON.parse(LENDING['tasks.yaml']) as { reference: { calls: object[] } }[];
+    const [first, ...rest] = parse(LENDING['tasks.yaml']) as { reference: { calls: object[] } }[];
     const idle = { ...first, reference: { ...first.reference, calls: [] } };
     expect(
       await faultsOf({
