@@ -69,7 +69,7 @@ const agentSection = z
     }),
     agentOf('llm', 'A language model with tools (`llm`, `roles.agent`).', {
       temperature,
-      maxTokens: positive.default(1024).describe('Tokens of one turn.'),
+      maxTokens: positive.default(4096).describe('Tokens of one turn, thoughts included.'),
       tokens: z.boolean().optional().describe('Keep turns as token ids with log-probabilities too (vLLM, SGLang).'),
     }),
   ])
@@ -205,7 +205,13 @@ const rolesSection = section(
 const userSection = section('Who talks to the agent.', {
   kind: oneOf(['scripted', 'llm'], "The task's script, or a language model that pursues the task's hidden goal."),
   varied: flag(false, "Whether a script is said in the domain's phrases, by another user for each seed."),
-  maxTurns: positive.default(20).describe('Things a user says before it gives up.'),
+  maxTurns: positive.default(20).describe('Things a user says before the episode is cut off.'),
+  patience: orNull(positive).describe(
+    'Things a user says before it loses patience, says so and leaves; null: it never does.',
+  ),
+  friction: share
+    .default(0)
+    .describe('Share of its answers that are short, vague, impatient, or hold back what was asked for.'),
 });
 
 const rewardSection = section('What an episode was worth: exact checks first, then an audited judge.', {

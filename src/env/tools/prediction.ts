@@ -9,6 +9,16 @@ export type Operation =
   | { readonly op: 'remove'; readonly path: string }
   | { readonly op: 'move' | 'copy'; readonly path: string; readonly from: string };
 
+/**
+ * Checks that hold a proposal to the typed state, and `repeated`: the same read of an unchanged state has the same answer. A tool and
+ * a scenario may leave some out.
+ */
+export const STATE_CHECKS = ['values', 'unknown', 'missing', 'unchanged', 'named', 'records', 'repeated'] as const;
+export type StateCheck = (typeof STATE_CHECKS)[number];
+
+/** `unchecked`: there was something to look at that could not be read. */
+export type CheckFinding = 'held' | 'unchecked' | 'refused';
+
 /** What went wrong with a call on purpose; part of what an episode remembers, and never shown to the agent. */
 export interface Fault {
   /** Which of the scenario's faults it is, from 0. */
@@ -59,6 +69,8 @@ export interface Prediction {
   readonly refused?: readonly string[];
   /** Whether the proposal that stands is the repaired one. */
   readonly repaired?: boolean;
+  /** What checks against the state found, the worst of all proposals for this call; absent where the answer is exact. */
+  readonly checks?: Readonly<Partial<Record<StateCheck, CheckFinding>>>;
   readonly fault?: Fault;
   readonly cost: Cost;
 }

@@ -9,6 +9,7 @@ import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state.js';
 import type { ToolsDomain, ToolsTask } from './domain.js';
 import type { Message } from './message.js';
+import type { EpisodeFacts } from './outcome.js';
 import type { Fault, Operation } from './prediction.js';
 
 export interface Situation {
@@ -49,6 +50,7 @@ export interface Episode {
   readonly running: boolean;
   /** Sum of what exact backends paid; null as long as none did. */
   readonly paid: number | null;
+  readonly facts: EpisodeFacts;
 }
 
 const count = z.int().min(0);
@@ -72,6 +74,12 @@ const savedEpisode = z.strictObject({
   turns: count,
   running: z.boolean(),
   paid: z.number().optional(),
+  facts: z
+    .strictObject({
+      ...{ ranOut: z.string().optional(), refused: z.string().optional() },
+      ...{ doubted: z.string().optional(), userFault: z.string().optional(), untold: z.string().optional() },
+    })
+    .default({}),
   /** The environment's own stream, from which seeds of episodes come. */
   rng: z.strictObject({ key: z.tuple([z.number(), z.number()]), position: z.number() }),
 });

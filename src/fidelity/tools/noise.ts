@@ -6,6 +6,7 @@ import { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
+import { settle, withAnswers } from '../../env/tools/outcome.js';
 import type { Prediction } from '../../env/tools/prediction.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { CallQuery, Responder, ToolsPolicy, UserQuery, UserSimulator } from '../../env/tools/tools-family.js';
@@ -96,7 +97,8 @@ async function playedAgain(
       predictions = carried.steps.map(({ prediction }) => prediction);
     }
     const end = { initialState: initialStateOf(domain, task), finalState, messages };
-    const ended = { domain, task, end, verdict: verifyEpisode(domain, task, end), predictions };
+    const facts = withAnswers({}, predictions, domain.rules?.earned);
+    const ended = { domain, task, end, ...settle(verifyEpisode(domain, task, end), facts), facts };
     const own = drawn('judge', repeat, source === 'judge');
     const settled = await patiently(() => settleVerdict({ ...ended, seed: own }, { judge: judge?.decide }, signal));
     return settled?.verdict.reward ?? null;

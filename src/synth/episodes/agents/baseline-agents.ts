@@ -7,6 +7,7 @@ import { Rng } from '../../../core/rng.js';
 import type { CallSpec, ToolSpec } from '../../../env/tools/domain.js';
 import { recoveryFrom } from '../../../env/tools/faults.js';
 import { callsOf, type Message } from '../../../env/tools/message.js';
+import { agreementTo, proposalOf } from '../../../env/tools/process-checks.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/tools/tools-family.js';
 
 export class RandomAgent implements ToolsPolicy {
@@ -103,6 +104,8 @@ export class ReferenceAgent implements ToolsPolicy {
     const call = next ?? this.solution(query)[made.filter(({ id }) => !uncounted.has(id)).length];
     if (call === undefined) return { action: { content: query.task.reference?.say ?? CLOSING }, cost: NO_COST };
     const unknown = hasAsked(query.messages) ? [] : unknownArguments(call, query.messages);
+    if (unknown.length === 0 && mustPropose(call, query))
+      return { action: { content: proposalOf(call) }, cost: NO_COST };
     const action: ToolsAction =
       unknown.length > 0
         ? { content: questionFor(unknown) }
@@ -115,6 +118,12 @@ export class ReferenceAgent implements ToolsPolicy {
     const calls = task.reference?.calls ?? [];
     return calls.flatMap((call) => (rng.uniform() < this.error ? mistaken(call, calls, rng) : [call]));
   }
+}
+
+/** Whether the task wants the user's yes to this call, and it was not asked for yet. */
+export function mustPropose(call: CallSpec, { task, messages }: Pick<ToolsPolicyQuery, 'task' | 'messages'>): boolean {
+  if (!task.verifier.confirmed?.includes(call.name) || agreementTo(call, messages) !== 'unasked') return false;
+  return messages.at(-1)?.role !== 'user' || messages.at(-2)?.content !== proposalOf(call);
 }
 
 /** Names of arguments that look like ids and that was not mentioned. */

@@ -10,6 +10,7 @@ import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain
 import { recoveryFrom } from '../../../env/tools/faults.js';
 import { callsOf, type Message } from '../../../env/tools/message.js';
 import { mapTexts, Phrases } from '../../../env/tools/phrases.js';
+import { proposalOf } from '../../../env/tools/process-checks.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import type {
   Responder,
@@ -21,6 +22,7 @@ import type {
 import { verifyEpisode } from '../../../env/tools/verify-episode.js';
 import { hasWord, SeenText } from '../../quality/claims.js';
 import { callFaults, type Played, playCalls } from '../../tasks/task-checks.js';
+import { mustPropose } from './baseline-agents.js';
 
 interface ScriptedAgentOptions extends ScriptedPlanSettings {
   readonly domain: ToolsDomain;
@@ -64,6 +66,7 @@ export class ScriptedAgent implements ToolsPolicy {
     const unknown = unknownIds(call, messages).filter((name) => isOfSolution(call.arguments[name], task));
     const questions = messages.filter(({ role, content }) => role === 'assistant' && content).length;
     if (unknown.length > 0 && questions < MOST_QUESTIONS) return this.question(call, unknown, query, rng, words);
+    if (mustPropose(call, query)) return { content: proposalOf(call) };
     const deed = this.isChange(call) ? this.phrases.deed(call, 'todo', words) : undefined;
     const isFirst = !messages.some(
       (message) => message.role === 'assistant' && message.toolCalls?.some((made) => this.isChange(made)),

@@ -1,8 +1,7 @@
 // Opening models of tools under judgement: the scenario's own, others, the router without its tiers; and what they are held
 // against.
 
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { measureWithinBudget } from '../../../../src/fidelity/measure.js';
@@ -14,12 +13,12 @@ import { loadToolsScenario } from '../../../../src/run/scenario.js';
 import { readMustFail } from '../../../../src/worldmodel/must-fail/run-must-fail.js';
 import { type ControlledModel, startControlledModel } from '../../../controlled/controlled-model.js';
 import { nativeDomain, scenarioFolder } from '../../../controlled/native-domain.js';
+import { temporaryFolder } from '../../../temporary-folder.js';
 
 let out: string;
 beforeEach(() => {
-  out = mkdtempSync(join(tmpdir(), 'tools-fidelity-'));
+  out = temporaryFolder('tools-fidelity');
 });
-afterEach(() => rmSync(out, { recursive: true, force: true }));
 
 const services = {
   signal: new AbortController().signal,
