@@ -40,7 +40,7 @@ export function userFault(
   turn: Pick<UserTurn, 'content' | 'done'>,
   isHard = false,
 ): string | undefined {
-  const { goal, persona = '', opening = '' } = query.task.user;
+  const { goal, persona = '', opening = '', script = [] } = query.task.user;
   const spoken = spokenMessages(query.messages);
   const said = (role: SpokenMessage['role']) => spoken.flatMap((one) => (one.role === role ? [one.content] : []));
   const heard = said('assistant');
@@ -49,7 +49,9 @@ export function userFault(
   const dictated = quotedIn(goal);
   const content = dictated.reduce((text, phrase) => text.replaceAll(phrase, ' '), turn.content).trim();
   const before = said('user');
-  const known = [goal, persona, opening, ...before, ...heard, ...found].join('\n');
+  // What a script would tell, the task holds.
+  const lines = script.map(({ say }) => say);
+  const known = [goal, persona, opening, ...lines, ...before, ...heard, ...found].join('\n');
   const one: Spoken = { goal, heard, before, done: turn.done, content, known };
   // What its goal has it say, word for word, is said for the goal's sake.
   if (content === '' && turn.content.trim() !== '') return undefined;

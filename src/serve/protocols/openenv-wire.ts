@@ -34,8 +34,10 @@ const commonShape = {
       reward: z.number().nullable().describe('What the verifier gave; null: it could not decide'),
       note: z.string().optional(),
       outcome: z
-        .object({ kind: z.enum(OUTCOMES), cause: z.string().nullable(), attempt: z.string() })
-        .describe('By whose doing; only `judged` and `failed_by_agent` may have a reward'),
+        .object({ kind: z.enum(OUTCOMES), cause: z.string().nullable() })
+        .describe(
+          'By whose doing; only `judged` and `failed_by_agent` may have a reward. `episode_id` names the attempt',
+        ),
     })
     .optional()
     .describe('Only in the last observation of an episode with a task'),
@@ -60,7 +62,9 @@ function endingOf({ terminated, truncated, info }: Turn): Record<string, unknown
   const { verdict, outcome } = info as Partial<ToolsStepInfo>;
   if (verdict === undefined) return { ended };
   const { reward } = verdict;
-  return { ended, evaluation: { reward, ...(reward === null && { note: UNDECIDED }), outcome } };
+  // No id: what is observed is the same for the same seed.
+  const told = outcome && { outcome: { kind: outcome.kind, cause: outcome.cause } };
+  return { ended, evaluation: { reward, ...(reward === null && { note: UNDECIDED }), ...told } };
 }
 
 const wires = new WeakMap<Servable, EnvWire>();

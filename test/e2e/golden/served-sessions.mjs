@@ -20,7 +20,17 @@ const WALK = ['look', 'go to bar 1', 'take mug 1 from bar 1', 'go to shelf 1', '
 const SEED = 7;
 
 /** Keys whose values are chosen afresh for each session. */
-const CHOSEN = new Set(['sid', 'session', 'session_id', 'episode_id', 'reverie/episode', 'parent', 'env_idx', 'trace']);
+const CHOSEN = new Set([
+  'sid',
+  'session',
+  'session_id',
+  'episode_id',
+  'reverie/episode',
+  'attempt',
+  'parent',
+  'env_idx',
+  'trace',
+]);
 
 /** What is served here: helpdesk and cellar. */
 export function playSessions(url) {
