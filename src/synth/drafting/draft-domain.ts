@@ -341,7 +341,11 @@ function wholenessFaults({ tools, tasks, rules }: ToolsDomain, probes: readonly 
 const WANTED: readonly FindingKind[] = ['passes-unasked', 'passes-out-of-order', 'passes-unread'];
 
 async function taskFaults(domain: ToolsDomain): Promise<string[]> {
-  const admissions = new Admissions(withTasks(domain, []), undefined, ({ kind, shuts }) => shuts || WANTED.includes(kind));
+  const admissions = new Admissions(
+    withTasks(domain, []),
+    undefined,
+    ({ kind, shuts }) => shuts || WANTED.includes(kind),
+  );
   const fits = compileSchema(domain.stateSchema, 'the state');
   const faults: string[] = [];
   for (const task of domain.tasks) {

@@ -144,6 +144,9 @@ interface Cheat {
   readonly hint?: string;
 }
 
+/** What is left out of these are look-ups, and nothing else tells them from the reference. */
+const UNDONE: readonly FindingKind[] = ['passes-unread', 'passes-out-of-order'];
+
 /** Cheats made from the reference, beside those that are given. */
 const MOST_CHEATS = 24;
 
@@ -175,7 +178,8 @@ export async function cheatFindings(
     if (kind === 'passes-alternatives' && !(await isRefused(undefined))) continue;
     const { end } = await playCalls({ ...asked, asks }, calls, say);
     // What does and says as the reference does is no cheat, however it was made.
-    if (!given.includes(cheat) && asks !== false && isAlike(domain, end, reference.end)) continue;
+    if (!given.includes(cheat) && asks !== false && !UNDONE.includes(kind) && isAlike(domain, end, reference.end))
+      continue;
     if (checksOf(domain, task, end, finalState).some(({ passed }) => passed === false)) refused++;
     else {
       // What comes to the same without a call is paid rightly: the call was not needed.
@@ -281,18 +285,19 @@ function cheatsOf({ domain, task }: Linted, { answers, end }: Played, isIdle: bo
   const mistaken = state === undefined ? changes : [];
   for (const at of mistaken)
     for (const [key, value] of Object.entries(calls[at].arguments)) {
-      const other = nextEntity(entities, value);
-      if (other !== undefined) changed(at, key, other, other);
+      for (const other of otherEntities(entities, value)) changed(at, key, other, other);
     }
   for (const at of mistaken)
     for (const [key, value] of Object.entries(calls[at].arguments)) {
-      const other = otherValue(value, ((toolOf(domain, calls[at])?.parameters.properties ?? {}) as JsonObject)[key]);
+      const schema = ((toolOf(domain, calls[at])?.parameters.properties ?? {}) as JsonObject)[key];
       // A value that the user names: another value is another wish.
-      if (other !== undefined && isNamed(wish, value)) changed(at, key, other, JSON.stringify(other));
+      if (isNamed(wish, value))
+        for (const other of otherValues(value, schema)) changed(at, key, other, JSON.stringify(other));
     }
   const hedged = alternatives(say ?? '', communicate);
   if (hedged !== say) add('passes-alternatives', 'lists alternatives', { calls, say: hedged });
-  if (calls.some(({ name }) => confirmed.includes(name))) add('passes-unasked', 'does it without asking', { calls, say, asks: false });
+  if (calls.some(({ name }) => confirmed.includes(name)))
+    add('passes-unasked', 'does it without asking', { calls, say, asks: false });
   else if (changes.length > 0 && asksForConsent(domain.policy)) {
     const hint = ', though the policy wants a yes first: `confirmed` verifies that';
     add('passes-unasked', 'does it without asking', { calls, say, asks: false, shuts: false, hint });
@@ -415,21 +420,21 @@ function alternatives(say: string, values: readonly string[]): string {
   }, say);
 }
 
-/** Another entity of the collection that a value names one of. */
-function nextEntity(entities: Entities, value: Json): string | undefined {
+/** The next entities of the collection that a value names one of: the rules may refuse the first. */
+function otherEntities(entities: Entities, value: Json): string[] {
   const entity = typeof value === 'string' ? entities.find(value) : undefined;
-  if (entity === undefined) return undefined;
+  if (entity === undefined) return [];
   const ids = [...entities.collections.get(entity.collection)!.keys()];
-  const other = ids[(ids.indexOf(entity.id) + 1) % ids.length];
-  return other === entity.id ? undefined : other;
+  const at = ids.indexOf(entity.id);
+  return [...new Set([1, 2].map((next) => ids[(at + next) % ids.length]))].filter((id) => id !== entity.id);
 }
 
-/** Another value that the schema allows, where that is easily found. */
-function otherValue(value: Json, schema: Json | undefined): Json | undefined {
+/** Other values that the schema allows, where they are easily found. */
+function otherValues(value: Json, schema: Json | undefined): Json[] {
   const choices = isRecord(schema ?? null) ? (schema as JsonObject).enum : undefined;
-  if (Array.isArray(choices)) return choices.find((choice) => choice !== value);
-  if (typeof value === 'number') return value + 1;
-  return typeof value === 'boolean' ? !value : undefined;
+  if (Array.isArray(choices)) return choices.filter((choice) => choice !== value).slice(0, 1);
+  if (typeof value === 'number') return [value + 1, value - 1];
+  return typeof value === 'boolean' ? [!value] : [];
 }
 
 function isNamed(wish: string, value: Json): boolean {

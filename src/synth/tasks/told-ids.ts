@@ -32,7 +32,7 @@ export async function untoldIds({ domain, task, responder }: Asked, answers: Pla
   const entities = new Entities(initialStateOf(domain, task));
   const faults = new Map<string, Untold>();
   for (const [at, { call, prediction }] of answers.entries()) {
-    const ids = [...new Set([...idsIn(call.arguments), ...entitiesIn(call.arguments, entities)])];
+    const ids = [...new Set([...idsIn(call.arguments), ...namesIn(call.arguments, entities)])];
     for (const id of ids) {
       if (known.includes(id)) continue;
       readable ??= await reading({ domain, task, responder }, known, entities);
@@ -46,10 +46,16 @@ export async function untoldIds({ domain, task, responder }: Asked, answers: Pla
   return [...faults.values()];
 }
 
-function entitiesIn(value: Json, entities: Entities): string[] {
-  if (typeof value === 'string') return /\d/.test(value) && entities.find(value) !== undefined ? [value] : [];
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+/** What names something by a number, whatever its argument is called: ids of entities, phones, zips. */
+function namesIn(value: Json, entities: Entities): string[] {
+  if (typeof value === 'string') {
+    const isName = /\d/.test(value) && !/\s/.test(value) && !DATE.test(value);
+    return isName && (value.length >= 4 || entities.find(value) !== undefined) ? [value] : [];
+  }
   if (typeof value !== 'object' || value === null) return [];
-  return Object.values(value).flatMap((part) => entitiesIn(part as Json, entities));
+  return Object.values(value).flatMap((part) => namesIn(part as Json, entities));
 }
 
 const ROUNDS = 4;
