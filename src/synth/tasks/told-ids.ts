@@ -1,7 +1,7 @@
 // Ids that a solution needs and nobody could have told: neither the user, nor the policy, nor any answer that can be read on the way.
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
-import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { Entities, wordsOf } from './entity-swap.js';
@@ -46,6 +46,7 @@ export async function untoldIds({ domain, task, responder }: Asked, answers: Pla
   return [...faults.values()];
 }
 
+const ID_NAME = /(^|_)id$|Id$/;
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 /** What names something by a number, whatever its argument is called: ids of entities, phones, zips. */
@@ -90,7 +91,10 @@ async function reading({ domain, task, responder }: Asked, known: string, entiti
       }
     }
   }
-  return { text, isAll: readers.every(({ name }) => answered.has(name)) };
+  // A look-up by nothing but ids finds what somebody told, and no more.
+  const isById = ({ parameters: { required } }: ToolSpec) =>
+    ((required ?? []) as readonly string[]).every((name) => ID_NAME.test(name));
+  return { text, isAll: readers.every((tool) => answered.has(tool.name) || isById(tool)) };
 }
 
 /** What a look-up may be given: fields of one record that were all heard of, or the id of something that was. */
@@ -102,9 +106,7 @@ function argumentsFor(parameters: JsonObject, words: ReadonlySet<string>, entiti
   const records = [...entities.collections.values()].flatMap((records) => [...records]);
   const found = records.flatMap(([id, record]): JsonObject[] => {
     const fields = fieldsOf(record);
-    const given = wanted.map(
-      ([name]) => [name, fields.get(name) ?? (/(^|_)id$|Id$/.test(name) ? id : undefined)] as const,
-    );
+    const given = wanted.map(([name]) => [name, fields.get(name) ?? (ID_NAME.test(name) ? id : undefined)] as const);
     const isHeard = ([, value]: (typeof given)[number]) =>
       value !== undefined && (words.has(value) || partsOf(value).every((part) => words.has(part)));
     return given.every(isHeard) ? [Object.fromEntries(given) as JsonObject] : [];
