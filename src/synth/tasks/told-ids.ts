@@ -29,13 +29,14 @@ export async function untoldIds({ domain, task, responder }: Asked, answers: Pla
   );
   let known = [...said, domain.policy, ...offered].join('\n');
   let readable: Readable | undefined;
+  const spoken = [...new Set(wordsOf(said.join(' ')))].filter((word) => word.length > 3).slice(0, MOST_WORDS);
   const entities = new Entities(initialStateOf(domain, task));
   const faults = new Map<string, Untold>();
   for (const [at, { call, prediction }] of answers.entries()) {
     const ids = [...new Set([...idsIn(call.arguments), ...namesIn(call.arguments, entities)])];
     for (const id of ids) {
       if (known.includes(id)) continue;
-      readable ??= await reading({ domain, task, responder }, known, entities);
+      readable ??= await reading({ domain, task, responder }, known, entities, spoken);
       const problem = `nobody tells the "${id}" that its reference's ${call.name} needs: not the user, and no read`;
       // What is there, and may be found in a way that could not be tried, is nobody's fault.
       if (readable.text.includes(id) || (!readable.isAll && entities.find(id) !== undefined)) continue;
@@ -59,6 +60,8 @@ function namesIn(value: Json, entities: Entities): string[] {
   return Object.values(value).flatMap((part) => namesIn(part as Json, entities));
 }
 
+/** Words of the user that are searched for. */
+const MOST_WORDS = 24;
 const ROUNDS = 4;
 const MOST_READS = 400;
 
@@ -69,7 +72,12 @@ interface Readable {
 }
 
 /** What can be read, by tools that look up, from what is known at first. */
-async function reading({ domain, task, responder }: Asked, known: string, entities: Entities): Promise<Readable> {
+async function reading(
+  { domain, task, responder }: Asked,
+  known: string,
+  entities: Entities,
+  spoken: readonly string[],
+): Promise<Readable> {
   const readers = domain.tools.filter(({ kind }) => kind === 'read');
   const tried = new Set<string>();
   let text = known;
@@ -77,7 +85,7 @@ async function reading({ domain, task, responder }: Asked, known: string, entiti
   for (let round = 0; round < ROUNDS; round++) {
     const words = new Set([...wordsOf(text), ...partsOf(text)]);
     const calls = readers.flatMap(({ name, parameters }) =>
-      argumentsFor(parameters, words, entities).map((given) => ({ name, arguments: given })),
+      argumentsFor(parameters, words, entities, spoken).map((given) => ({ name, arguments: given })),
     );
     const fresh = calls.filter((call) => !tried.has(JSON.stringify(call))).slice(0, MOST_READS - tried.size);
     if (fresh.length === 0) break;
@@ -98,7 +106,12 @@ async function reading({ domain, task, responder }: Asked, known: string, entiti
 }
 
 /** What a look-up may be given: fields of one record that were all heard of, or the id of something that was. */
-function argumentsFor(parameters: JsonObject, words: ReadonlySet<string>, entities: Entities): JsonObject[] {
+function argumentsFor(
+  parameters: JsonObject,
+  words: ReadonlySet<string>,
+  entities: Entities,
+  spoken: readonly string[],
+): JsonObject[] {
   const properties = Object.entries((parameters.properties ?? {}) as Record<string, JsonObject>);
   const required = (parameters.required ?? []) as readonly string[];
   const wanted = properties.filter(([name]) => required.includes(name));
@@ -111,9 +124,10 @@ function argumentsFor(parameters: JsonObject, words: ReadonlySet<string>, entiti
       value !== undefined && (words.has(value) || partsOf(value).every((part) => words.has(part)));
     return given.every(isHeard) ? [Object.fromEntries(given) as JsonObject] : [];
   });
-  return found.length > 0 || wanted.length > 1
-    ? found
-    : records.flatMap(([id]) => (words.has(id) ? [{ [wanted[0][0]]: id }] : []));
+  if (found.length > 0 || wanted.length > 1) return found;
+  const [[name]] = wanted;
+  const ids = records.flatMap(([id]) => (words.has(id) ? [id] : []));
+  return (ID_NAME.test(name) ? ids : [...ids, ...spoken]).map((value) => ({ [name]: value }));
 }
 
 function partsOf(text: string): string[] {
