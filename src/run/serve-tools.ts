@@ -109,7 +109,7 @@ function environmentsOf(
   const responder = real ? realResponder(world.domain) : world.responder;
   const withheld = real ? undefined : (task: ToolsTask) => defectOf(world.domain, task);
   return {
-    make: viewOf(world.domain, () => makeEpisodeEnvironment(world, responder, config, withheld)),
+    make: viewOf(world.domain, () => makeEpisodeEnvironment(world, responder, config, { withheld, waits: true })),
     version: [hash, world.domain.version, responder.version, world.user.version].join(':'),
   };
 }
@@ -132,14 +132,14 @@ function castOver(ask: MakerThread['ask'], models: ToolsBlueprint['models']): Ca
 }
 
 /**
- * Of the real environment: the server it is on, or the domain's exact rules; where it has neither, what was accepted of rules from logs.
+ * Of the real environment: the server it is on, or the domain's exact rules; where it has neither, what rules.yaml declares of some tools.
  * @throws TOOL_WITHOUT_RULE if it has none
  */
 export async function check({ config, folder }: ToolsScenario): Promise<EnvironmentReport> {
   const domain = await makeDomain(config.domain, { folder });
-  const isInduced = domain.rules === undefined && domain.induced?.rules.some(({ accepted }) => accepted) === true;
-  const responder: Responder = isInduced
-    ? await makeRouter({ ...config.model, backends: ['induced'] }, { domain })
+  const isPartial = domain.rules === undefined && domain.declared !== undefined;
+  const responder: Responder = isPartial
+    ? await makeRouter({ ...config.model, backends: ['rules'] }, { domain })
     : realResponder(domain);
   const user = elsewhere(domain)?.user ?? new ScriptedUser();
   const make = () => new ToolsEpisodeEnvironment({ id: config.name, domain, responder, user });

@@ -4,6 +4,7 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../c
 import { ReverieError } from '../../core/errors.js';
 import { stateHash, valueAt } from '../state/state.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolsDomain, ToolsTask, Verdict, VerifierSpec } from './domain.js';
+import { asHappened, checksAfterFaults } from './faults.js';
 import { successfulCalls } from './message.js';
 import { processChecks } from './process-checks.js';
 import { isSameBut, schemasAt } from './same-sets.js';
@@ -16,7 +17,8 @@ import { toldValue } from './told.js';
  * or nothing need be done to pass.
  */
 export function verifyEpisode(domain: ToolsDomain, task: ToolsTask, end: EpisodeEnd): Verdict {
-  const checks = checksOf(domain, task, end);
+  const own = checksOf(domain, task, asHappened(end));
+  const checks = end.faults === undefined ? own : checksAfterFaults(domain, task, end, own);
   if (isSolvedAtStart(domain, task)) checks.push(result('start', null, SOLVED_AT_START));
   const reward = rewardOf(checks);
   return { reward: reward === 0 && task.verifier.partial === true ? shareOf(checks) : reward, checks };
@@ -29,11 +31,6 @@ function shareOf(checks: readonly CheckResult[]): number {
   if (checks.some((check) => isBroken(check) || check.name === 'start')) return 0;
   const wanted = checks.filter(({ name }) => !/^(?:not called|never|before|confirmed): /.test(name));
   return wanted.filter(({ passed }) => passed === true).length / wanted.length;
-}
-
-/** The checks stay, as what was found; what they would have been worth does not. */
-export function withhold({ checks }: Verdict, reason: string): Verdict {
-  return { reward: null, checks: [...checks, result('reward', null, reason)] };
 }
 
 export const SOLVED_AT_START = 'its verifier passes before anything is done, so passing it earns no reward';

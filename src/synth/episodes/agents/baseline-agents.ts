@@ -5,6 +5,7 @@ import type { Json, JsonObject } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
 import { Rng } from '../../../core/rng.js';
 import type { CallSpec, ToolSpec } from '../../../env/tools/domain.js';
+import { recoveryFrom } from '../../../env/tools/faults.js';
 import { callsOf, type Message } from '../../../env/tools/message.js';
 import { agreementTo, proposalOf } from '../../../env/tools/process-checks.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/tools/tools-family.js';
@@ -96,8 +97,11 @@ export class ReferenceAgent implements ToolsPolicy {
   }
 
   act(query: ToolsPolicyQuery): { action: ToolsAction; cost: typeof NO_COST } {
-    const made = query.messages.flatMap(callsOf);
-    const call = this.solution(query)[made.length];
+    const { messages, tools, faults = [] } = query;
+    const made = messages.flatMap(callsOf);
+    const { uncounted, next, apology } = recoveryFrom(faults, messages, tools);
+    if (apology !== undefined) return { action: { content: apology }, cost: NO_COST };
+    const call = next ?? this.solution(query)[made.filter(({ id }) => !uncounted.has(id)).length];
     if (call === undefined) return { action: { content: query.task.reference?.say ?? CLOSING }, cost: NO_COST };
     const unknown = hasAsked(query.messages) ? [] : unknownArguments(call, query.messages);
     if (unknown.length === 0 && mustPropose(call, query))

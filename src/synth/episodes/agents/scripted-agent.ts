@@ -7,6 +7,7 @@ import { canonicalJson, type Json, type JsonObject } from '../../../core/canonic
 import { NO_COST } from '../../../core/cost.js';
 import { Rng } from '../../../core/rng.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import { recoveryFrom } from '../../../env/tools/faults.js';
 import { callsOf, type Message } from '../../../env/tools/message.js';
 import { mapTexts, Phrases } from '../../../env/tools/phrases.js';
 import { proposalOf } from '../../../env/tools/process-checks.js';
@@ -47,7 +48,11 @@ export class ScriptedAgent implements ToolsPolicy {
 
   async act(query: ToolsPolicyQuery): Promise<ToolsTurn> {
     const plan = await this.plans.of(query.task, query.seed);
-    const left = stillToMake(plan.calls, query.messages, this.phrases);
+    const { messages, tools, faults = [] } = query;
+    const { uncounted, next, apology } = recoveryFrom(faults, messages, tools);
+    if (next !== undefined) return { action: made(next, messages), cost: NO_COST };
+    if (apology !== undefined) return { action: { content: apology }, cost: NO_COST };
+    const left = stillToMake(plan.calls, messages, this.phrases, uncounted);
     const rng = Rng.fromSeed(query.seed).split('scripted agent');
     const action = left.length > 0 ? this.next(left[0], query, rng) : this.speech(plan, query, rng);
     return { action, cost: NO_COST };
@@ -133,14 +138,19 @@ function made({ name, arguments: given }: CallSpec, messages: readonly Message[]
 
 /**
  * Calls of the plan that were not made yet, in order. A call that was refused counts as made where it was its turn: an agent
- * does not run against a wall. What was tried before its time is still to be made.
+ * does not run against a wall. What was tried before its time is still to be made, and so is what a fault kept from being done.
  */
-function stillToMake(plan: readonly CallSpec[], messages: readonly Message[], phrases: Phrases): CallSpec[] {
+function stillToMake(
+  plan: readonly CallSpec[],
+  messages: readonly Message[],
+  phrases: Phrases,
+  uncounted: ReadonlySet<string>,
+): CallSpec[] {
   const left = [...plan];
   for (const [index, message] of messages.entries()) {
     const [call] = callsOf(message);
     const answer = messages[index + 1];
-    if (call === undefined || answer?.role !== 'tool') continue;
+    if (call === undefined || answer?.role !== 'tool' || uncounted.has(call.id)) continue;
     const at = left.findIndex((next) => keyOf(next) === keyOf(call));
     const isDone = answer.isError !== true && !phrases.isRefusal(answer.content);
     if (at === 0 || (at > 0 && isDone)) left.splice(at, 1);
