@@ -681,7 +681,10 @@ function successWithoutChange(query: StateQuery): Found {
   if (after !== state && stateChanges(state, after).length > 0) return 'held';
   const isSeen = ({ call: { name }, isError, operations }: ExperienceStep) =>
     name === call.name && !isError && operations?.length === 0;
-  if (isDenial(proposal.observation, call) || records.some(isSeen) || isAlreadySo(state, call)) return 'unchecked';
+  // To repeat the call is to say that it was done.
+  const told = readObservation(proposal.observation);
+  const isNo = isJsonObject(told) ? Object.values(told).includes(false) : isDenial(proposal.observation, call);
+  if (isNo || records.some(isSeen) || isAlreadySo(state, call)) return 'unchecked';
   return [`says that ${call.name} succeeded, and changes nothing`];
 }
 
