@@ -5,13 +5,13 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../c
 import { ReverieError } from '../../core/errors.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { compileSchema, type SchemaCheck } from '../../env/state/state.js';
-import type { ToolSpec, ToolsDomain } from '../../env/tools/domain.js';
+import { callChecks } from '../../env/tools/check-action.js';
+import { allTools, type ToolSpec, type ToolsDomain } from '../../env/tools/domain.js';
 import { callsOf, type Message, type ToolCall, type ToolMessage } from '../../env/tools/message.js';
 import type { Operation, Prediction, StateCheck } from '../../env/tools/prediction.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ExperienceStep } from '../../replay/experience/experience.js';
 import { callText, MAX_HISTORY } from '../../replay/experience/terms.js';
-import { inducedBreaches, inducedRefusals } from '../induced/induced-model.js';
 import type { RawProposal, Trust } from './backend-model.js';
 import { type HeldToState, heldToState } from './state-checks.js';
 
@@ -129,21 +129,19 @@ function callProblems({ domain, state, call, proposal, trust }: ProposalQuery): 
     problems.push(`Tool ${call.name} is of kind ${spec?.kind ?? 'unknown'}: it must not change the state.`);
   if (changes && proposal.isError) problems.push('A call that fails must not change the state.');
   if (proposal.isError || trust === 'exact') return problems;
-  const reasons = [
-    ...(domain.rules?.preconditions(state, call as ToolCall) ?? []),
-    ...inducedRefusals(domain.induced, state, call),
+  const reasons = (domain.rules ?? domain.declared)?.preconditions(state, call as ToolCall) ?? [];
+  return [
+    ...problems,
+    ...reasons.map((reason) => `The call must fail here, with an error: ${reason}`),
+    ...callChecks(allTools(domain)).answerProblems(call.name, proposal.observation),
   ];
-  return [...problems, ...reasons.map((reason) => `The call must fail here, with an error: ${reason}`)];
 }
 
 function stateProblems({ domain, state }: ProposalQuery, after: JsonObject): string[] {
   if (after === state) return [];
   const fits = schemaCheckOf(domain.stateSchema, `the state of domain "${domain.id}"`);
   const faults = fits(changedPart(state, after, domain.stateSchema));
-  const broken = [
-    ...(domain.rules?.invariants(state, after) ?? []),
-    ...(domain.induced ? inducedBreaches(domain.induced, state, after) : []),
-  ];
+  const broken = (domain.rules ?? domain.declared)?.invariants(state, after) ?? [];
   return [
     ...faults.map((fault) => `The state would not fit its schema: ${fault}.`),
     ...broken.map((reason) => `The state would break a rule: ${reason}`),
@@ -154,7 +152,7 @@ function stateProblems({ domain, state }: ProposalQuery, after: JsonObject): str
 function unmetProblems(query: ProposalQuery, after: JsonObject): string[] {
   const { domain, state, call, proposal, trust, check } = query;
   if (trust === 'exact' || proposal.isError || check?.outcome === false) return [];
-  const unmet = domain.rules?.unmet?.(after, call) ?? [];
+  const unmet = (domain.rules ?? domain.declared)?.unmet?.(after, call, state) ?? [];
   const { claim } = proposal;
   const unshown = claim === undefined ? [] : (domain.rules?.unshown?.(state, after, claim) ?? []);
   return [
@@ -251,7 +249,7 @@ export function comparableObservation(observation: string): string {
 }
 
 export function toolOf(domain: ToolsDomain, name: string): ToolSpec | undefined {
-  return domain.tools.find((tool) => tool.name === name);
+  return allTools(domain).find((tool) => tool.name === name);
 }
 
 /**

@@ -278,7 +278,7 @@ export async function makeRouter(config: ToolsModelConfig, parts: RouterParts): 
   if (backends.length === 0)
     throw reverieError('SCENARIO_UNFIT', {
       problem: `No backend of the world model can answer calls of domain "${domain.id}": ${absent.join('; ')}.`,
-      hint: 'Give the domain rules.js, records to replay or a language model (section llm), and name it in model.backends.',
+      hint: 'Give the domain rules.yaml, records to replay or a language model (section llm), and name it in model.backends.',
     });
   const isDefault = config.backends.join() === DEFAULT_BACKENDS.join();
   for (const [i, entry] of entries.entries()) {

@@ -62,7 +62,7 @@ export function toolsModelSchema(): z.ZodType<ToolsModelConfig, ToolsModelConfig
     .refine((listed) => new Set(listed).size === listed.length, 'names a backend twice')
     .default(DEFAULT_BACKENDS)
     .describe(
-      'Who is asked, in order: `rules` (exact code), `induced` (accepted rules from logs), `operators` (preconditions and effects found in records), `lifted` (recorded changes of screens, transferred to others), `sequence` (of games of text: a small language model fitted to records), `replay` (a recorded transition of the same call in the same state), `llm`, `page-llm` (a language model that writes pages), `real` (the real environment as proxy), or a backend of a plugin.',
+      'Who is asked, in order: `rules` (rules.yaml or rules.js), `operators` (preconditions and effects found in records), `lifted` (recorded changes of screens, transferred to others), `sequence` (of games of text: a small language model fitted to records), `replay` (a recorded transition of the same call in the same state), `llm`, `page-llm` (a language model that writes pages), `real` (the real environment as proxy), or a backend of a plugin.',
     );
   const sections = routerBackends.list().flatMap(({ name, schema }) => {
     if (schema === undefined) return [];
