@@ -18,14 +18,14 @@ export const llmSection = z
   .strictObject({
     retrieval: retrievalSection(
       'transitions',
-      count.default(3).describe('Similar recorded transitions added to the prompt for each call; 0: none.'),
+      count.default(2).describe('Similar recorded transitions added to the prompt for each call; 0: none.'),
       positive.default(400).describe('Characters of one transition; longer observations are cut.'),
     ),
     historyTokens: count
       .default(2_000)
       .describe('Tokens of the conversation shown; a longer one begins anew with its newest half.'),
     stateTokens: positive
-      .default(900)
+      .default(750)
       .describe('Tokens of the state shown in an episode; a larger state is cut to what its calls need.'),
     ...replyKeys('reply'),
     minConfidence,
