@@ -24,6 +24,12 @@ export const llmSection = z
     historyTokens: count
       .default(2_000)
       .describe('Tokens of the conversation shown; a longer one begins anew with its newest half.'),
+    instructions: z
+      .enum(['full', 'short'])
+      .default('full')
+      .describe(
+        '`short`: neither policy, tools, schema nor rules of the reply are shown, as to a model that was trained on this domain (export `world-model`).',
+      ),
     stateTokens: positive
       .default(750)
       .describe('Tokens of the state shown in an episode; a larger state is cut to what its calls need.'),

@@ -9,7 +9,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
-import type { ToolSpec, ToolsDomain } from '../../env/tools/domain.js';
+import { allTools, type ToolSpec, type ToolsDomain } from '../../env/tools/domain.js';
 import { callsOf, type Message, type ToolCall } from '../../env/tools/message.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
@@ -236,21 +236,29 @@ const RULES = [
   'reward and terminated are only recorded. confidence is the probability that your answer is right in every detail.',
 ];
 
+const DECLARED =
+  'Your answer is held to these, in CEL over "call" (the arguments) and "state": what a call needs ("enforces"), all that a success changes ("effects", one after another), what it answers, and what always holds of the data ("invariants").';
+
 const systemTexts = new WeakMap<ToolsDomain, string>();
 
-/** The same text for all calls of a domain. */
-export function systemText(domain: ToolsDomain): string {
+const REPLY_FORM =
+  'Reply with one JSON object with the keys reasoning, operations (each with op, path, value), observation, reward, terminated, confidence, in this order.';
+
+/** The same text for all calls of a domain. @param isShort for a model that was trained on it: what it has learned is left out */
+export function systemText(domain: ToolsDomain, isShort = false): string {
+  if (isShort) return [ROLE, DATA_NOTICE, REPLY_FORM].join('\n\n');
   const known = systemTexts.get(domain);
   if (known !== undefined) return known;
-  const { policy, tools, stateSchema } = domain;
+  const { policy, stateSchema, declared } = domain;
   const text = [
     ROLE,
     DATA_NOTICE,
     `## Rules\n${RULES.map((rule, i) => `${i + 1}. ${rule}`).join('\n')}`,
     `## Policy of the agent\n${policy.trim()}`,
-    `## Tools\n${signatures(tools).join('\n')}`,
+    `## Tools\n${signatures(allTools(domain)).join('\n')}`,
     `## Types of the state\n${typesOf(stateSchema).join('\n')}`,
-    'Reply with one JSON object with the keys reasoning, operations (each with op, path, value), observation, reward, terminated, confidence, in this order.',
+    ...(declared === undefined ? [] : [`## Declared rules\n${DECLARED}\n${oneLine(declared.file as Json)}`]),
+    REPLY_FORM,
   ].join('\n\n');
   systemTexts.set(domain, text);
   return text;
@@ -259,7 +267,7 @@ export function systemText(domain: ToolsDomain): string {
 /** Tools with their parameters as types; what a parameter is, is said where it first stands. */
 function signatures(tools: readonly ToolSpec[]): string[] {
   const said = new Set<string>();
-  return tools.map(({ name, description, parameters, kind, terminates }) => {
+  return tools.map(({ name, description, parameters, kind, terminates, returns, enforces }) => {
     const given = Object.entries((parameters.properties ?? {}) as JsonObject).map(([key, part]): [string, Json] => {
       const whole = `${key} ${oneLine(part)}`;
       if (!said.has(whole) || !isJsonObject(part)) {
@@ -271,7 +279,12 @@ function signatures(tools: readonly ToolSpec[]): string[] {
     });
     const type = typeText({ ...parameters, properties: Object.fromEntries(given) }, NO_NAMES);
     const ends = terminates === true ? ', ends the episode' : '';
-    return `${kind}${ends} ${name}${type}: ${oneLineOf(description)}`;
+    const told = {
+      ...(returns && { returns }),
+      ...(enforces && { enforces: enforces as unknown as Json }),
+    } as JsonObject;
+    const declared = Object.keys(told).length === 0 ? '' : ` ${oneLine(told)}`;
+    return `${kind}${ends} ${name}${type}: ${oneLineOf(description)}${declared}`;
   });
 }
 

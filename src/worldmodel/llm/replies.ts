@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { type Cost, NO_COST } from '../../core/cost.js';
 import { ReverieError } from '../../core/errors.js';
+import { parseExactly } from '../../core/exact-numbers.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import type { Failed } from '../tools/backend-model.js';
 
@@ -24,6 +25,8 @@ export const predictionReply = z.strictObject({
 });
 
 export type ReplyOperation = z.output<typeof operation>;
+/** What a model writes, by what a backend reads of it. */
+export type WrittenReply = z.output<typeof predictionReply>;
 
 export const operationsReply = z.array(operation);
 
@@ -109,7 +112,7 @@ export function parseOperations(
     if (op === 'remove') return { op, path };
     try {
       if (value.length > MAX_VALUE_CHARS) throw new Error('too long');
-      return { op, path, value: JSON.parse(value) as Json };
+      return { op, path, value: parseExactly(value) as Json };
     } catch {
       problems.push(
         `Operation ${i + 1} (${op} ${path}): its value is not JSON text; a string is written in its own quotes.`,

@@ -106,6 +106,7 @@ function statedConfidence(claim: number): number {
 const PROMPT_VERSION = 3;
 
 interface PromptOptions extends EpisodeLimits {
+  readonly instructions?: 'full' | 'short';
   readonly retrieval: RetrievalOptions;
 }
 
@@ -120,7 +121,7 @@ export function stepMessages(
   const recordsOf = (call: ToolCall, before: readonly ToolCall[]) =>
     index === undefined || retrieval.k === 0 ? [] : similarRecords(query, call, before, index, retrieval);
   return [
-    { role: 'system', content: systemText(query.domain) },
+    { role: 'system', content: systemText(query.domain, options.instructions === 'short') },
     { role: 'user', content: episodeText(query, options, recordsOf, told, refused) },
   ];
 }
