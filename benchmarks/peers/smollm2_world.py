@@ -45,6 +45,8 @@ def chosen(rows, count, seed):
 def train(base, data, out, seed, count, longest, reply, settings):
     tokenizer = AutoTokenizer.from_pretrained(base)
     rows = chosen(rows_of(data, tokenizer, longest, reply), count, seed)
+    if len(rows) < count:
+        raise ValueError(f"only {len(rows)} of {count} rows have at most {longest} tokens")
     config = SFTConfig(output_dir=out, seed=seed, max_length=None, bf16=False, use_cpu=True, **USUAL, **settings)
     trainer = SFTTrainer(
         model=model_of(base, seed=seed).float(), args=config, train_dataset=Dataset.from_list(rows), processing_class=tokenizer
