@@ -11,6 +11,7 @@ import type { TextUpdateMetrics } from '../rl/text/text-learner.js';
 import type { TextLesson } from '../rl/text/text-policy.js';
 import { demonstrate, imitate } from './text-imitation.js';
 import {
+  isFailedByOthers,
   isWon,
   livedOf,
   type PlayedText,
@@ -190,8 +191,12 @@ function roundRng(seed: number, round: number): Rng {
   return Rng.fromSeed(seed).split('text-groups').split('round', round);
 }
 
+/** Attempts at an episode of a group that fails by nothing that the policy did. */
+const ATTEMPTS = 3;
+
 /**
- * `groupSize` episodes from the same start, for each task of the round; fewer where some were lost.
+ * `groupSize` episodes from the same start, for each task of the round; fewer where some failed by nothing that the policy did, however
+ * often their place was filled by another attempt.
  * @param index of the round, from 0
  */
 async function playedRound(
@@ -207,12 +212,16 @@ async function playedRound(
     return Array.from({ length: groupSize }, (_, e) => ({ task: task.id, seed, rng: rng.split('choices', g, e) }));
   });
   const phase = ports.phase(where === 'real' ? 'live' : 'dream', starts.length, 'episodes');
-  const played = await playTexts(parts.learner.policy, starts, {
-    environments: where === 'real' ? parts.environments : await parts.dream!.environments(),
-    signal: ports.signal,
-    rewards: settings.rewards,
-    onEpisode: () => phase.advance(1),
-  });
+  const environments = where === 'real' ? parts.environments : await parts.dream!.environments();
+  const options = { environments, signal: ports.signal, rewards: settings.rewards };
+  const { policy } = parts.learner;
+  const played = await playTexts(policy, starts, { ...options, onEpisode: () => phase.advance(1) });
+  for (let attempt = 2; attempt <= ATTEMPTS; attempt++) {
+    const open = [...played.keys()].filter((i) => isFailedByOthers(played[i]));
+    const again = open.map((i) => ({ ...starts[i], rng: rng.split('attempt', attempt, i) }));
+    const filled = await playTexts(policy, again, { ...options, isRest: true });
+    for (const [k, i] of open.entries()) played[i] = filled[k];
+  }
   phase.end();
   tellLost(ports, played);
   return { drawn, groups: drawn.map((_, g) => livedOf(played.slice(g * groupSize, (g + 1) * groupSize))) };
@@ -241,10 +250,16 @@ async function evaluate(
   const { round, realSteps, simulatedSteps } = progress;
   const wins = played.filter(isWon).length;
   const meanLength = stepsOf([played]) / played.length;
-  const evaluation = { after, round, realSteps, simulatedSteps, episodes: played.length, wins, meanLength };
+  const rewards = rewardsOf(all);
+  const evaluation = { after, round, realSteps, simulatedSteps, episodes: played.length, wins, meanLength, rewards };
   progress.evaluations.push(evaluation);
   phase.end(`${wins} of ${played.length} won`);
-  ports.tell({ kind: 'eval', ...countersOf(progress), ...evaluation });
+  const { rewards: _, ...told } = evaluation;
+  ports.tell({ kind: 'eval', ...countersOf(progress), ...told });
+}
+
+function rewardsOf(played: readonly PlayedText[]): (number | null)[] {
+  return played.map(({ reward, lost }) => (lost === undefined ? reward : null));
 }
 
 // Rounds of a value model alone (VEM): in recorded situations, the policy of the moment draws choices, and the model says what each is
@@ -344,12 +359,14 @@ export async function checkDream({ settings, parts, progress, ports }: TextTrain
     realWins: played.filter(isWon).length,
     confirmedWins: dreamWins - again.filter(({ isLost }) => isLost).length,
     realSteps: stepsOf([played]) + again.reduce((sum, { steps }) => sum + steps, 0),
+    ...{ simulated: rewardsOf(allSimulated), real: rewardsOf(allPlayed) },
   };
   progress.checks.push(check);
   const wasShut = progress.isShut === true;
   progress.isShut = areFalse(check);
   phase.end(`${check.dreamWins} won in the dream, ${check.realWins} in the real environment`);
-  ports.tell({ kind: 'check', ...countersOf(progress), ...check, time: progress.checks.length - 1 });
+  const { simulated: _, real: __, ...told } = check;
+  ports.tell({ kind: 'check', ...countersOf(progress), ...told, time: progress.checks.length - 1 });
   if (progress.isShut && !wasShut) raiseAlarm(progress, ports, shutBecause(check));
 }
 

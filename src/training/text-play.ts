@@ -7,6 +7,7 @@ import { ReverieError, reverieError } from '../core/errors.js';
 import { Rng, type RngState } from '../core/rng.js';
 import type { CallSpec } from '../env/tools/domain.js';
 import type { Message } from '../env/tools/message.js';
+import { isOfPolicy } from '../env/tools/outcome.js';
 import type { LineEnvironment } from '../env/tools/text-environment.js';
 import type {
   ToolsAction,
@@ -52,9 +53,11 @@ interface PlayOptions {
   /** What steps are paid: what the world pays unless given. */
   readonly rewards?: 'paid' | 'verdict';
   readonly onEpisode?: (episode: PlayedText) => void;
+  /** All may be lost: they are some of those that were begun. */
+  readonly isRest?: boolean;
 }
 
-type EpisodeOptions = Omit<PlayOptions, 'environments' | 'onEpisode'>;
+type EpisodeOptions = Omit<PlayOptions, 'environments' | 'onEpisode' | 'isRest'>;
 
 /** Times an episode is begun that is lost to a fault of its own, such as a browser that ended. */
 const TRIES = 3;
@@ -79,7 +82,7 @@ interface Lane {
 export async function playTexts(
   policy: TextPolicy,
   starts: readonly TextStart[],
-  { environments, onEpisode, ...options }: PlayOptions,
+  { environments, onEpisode, isRest = false, ...options }: PlayOptions,
 ): Promise<PlayedText[]> {
   const { signal } = options;
   const played: PlayedText[] = [];
@@ -104,7 +107,7 @@ export async function playTexts(
     }
     lanes.splice(0, lanes.length, ...lanes.filter(({ episode, lost }) => !episode?.ended && lost === undefined));
   }
-  if (played.length > 0 && played.every(({ lost }) => lost !== undefined)) throw played[0].lost;
+  if (!isRest && played.length > 0 && played.every(({ lost }) => lost !== undefined)) throw played[0].lost;
   return played;
 }
 
@@ -159,6 +162,12 @@ export async function playedOrLost<T>(
 
 function lostText({ task }: TextStart, lost: ReverieError): PlayedText {
   return { task, steps: [], messages: [], reward: null, lost };
+}
+
+/** Whether an episode failed by nothing that the policy did: it says nothing of it. */
+export function isFailedByOthers({ lost, steps }: PlayedText): boolean {
+  const outcome = steps.at(-1)?.info.outcome;
+  return lost !== undefined || (outcome !== undefined && !isOfPolicy(outcome));
 }
 
 /** Those that were not lost. */

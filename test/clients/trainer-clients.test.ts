@@ -50,6 +50,57 @@ describe.skipIf(!isPythonThere)('what connects a trainer to a server', () => {
     }
   });
 
+  it('types arguments through references, all that they must fit, and alternatives', async () => {
+    const $defs = {
+      item: { type: 'string' },
+      line: { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] },
+      tree: { type: 'array', items: { $ref: '#/$defs/tree' } },
+    };
+    const list = { type: 'array', items: { $ref: '#/$defs/item' } };
+    const properties = {
+      item: { $ref: '#/$defs/item' },
+      items: { anyOf: [list, { type: 'string' }] },
+      maybe: { oneOf: [{ type: 'number' }, { type: 'null' }] },
+      both: { type: ['integer', 'string', 'null'] },
+      level: { enum: [1, 2] },
+      tree: { $ref: '#/$defs/tree' },
+      count: {},
+    };
+    const parameters = {
+      type: 'object',
+      $defs,
+      allOf: [{ $ref: '#/$defs/line' }],
+      properties,
+      required: ['item', 'items'],
+    };
+    const card = {
+      name: 'depot',
+      family: 'tools',
+      is_default: true,
+      tools: [{ name: 'ship', description: 'Ships.', parameters }],
+    };
+    const other = createServer((_, response) => response.end(JSON.stringify({ environments: [card] })));
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const types = await driven(
+      `http://127.0.0.1:${(other.address() as AddressInfo).port}`,
+      undefined,
+      `
+import inspect, json, reverie_trl
+found = inspect.signature(reverie_trl.Environment.ship).parameters.values()
+print(json.dumps({one.name: [str(one.annotation), one.default is inspect.Parameter.empty] for one in found}))`,
+    );
+    other.close();
+    expect(types).toMatchObject({
+      item: ["<class 'str'>", true],
+      items: ['list[str] | str', true],
+      count: ["<class 'int'>", true],
+      maybe: ['float | None', false],
+      both: ['int | str | None', false],
+      level: ['int | None', false],
+    });
+    expect(types.tree[0]).toMatch(/^list\[list/);
+  });
+
   it('makes rollouts of exported episodes for TRL: speech is a call, as names are that Python can bind', async () => {
     const episodes = join(folder, 'export');
     await exported(episodes, 'trl', [

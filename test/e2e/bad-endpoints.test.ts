@@ -99,7 +99,7 @@ function run(role: Role, out: string): Promise<Outcome> {
   const set = [
     'llm.provider=openai-compatible',
     ...[`llm.url=${server.url}`, 'llm.model=m'],
-    ...['llm.retries=2', 'llm.retryDelaySeconds=0.01', 'llm.timeoutSeconds=0.3'],
+    ...['llm.retries=2', 'llm.retryDelaySeconds=0.01', 'llm.timeoutSeconds=0.3', 'llm.deadlineSeconds=4'],
     ...['reward.mustFail.enabled=false', 'reward.mustSucceed.enabled=false', 'reward.hacker.enabled=false'],
     ...[`synth.episodes=${EPISODES}`, 'synth.export=[openai]', 'user.varied=false'],
     ...(role === 'agent' ? ['agent.kind=llm'] : ['model.backends=[llm]', 'agent={kind: reference, error: 0}']),

@@ -28,8 +28,8 @@ beforeAll(async () => {
       const prompt = messages[0].content ?? '';
       const isRepair = prompt.includes('were tried');
       const files =
-        isRepair || prompt.includes('Write rules.js')
-          ? { 'rules.js': rules[Math.min(asked++, rules.length - 1)] }
+        isRepair || prompt.includes('Write rules.yaml')
+          ? { 'rules.yaml': rules[Math.min(asked++, rules.length - 1)] }
           : prompt.includes('- tasks.yaml')
             ? part('tasks.yaml', 'must-fail.yaml')
             : part(...WORLD);
@@ -42,12 +42,12 @@ afterAll(() => server.close());
 
 describe('reverie draft', () => {
   it('writes a domain that is lived in at once, after a repair, with the record of it', async () => {
-    rules = [CARELESS, LENDING['rules.js']];
+    rules = [CARELESS, LENDING['rules.yaml']];
     const { code, stdout, stderr } = await draft('library', '--cache', at('kept'));
     expect(stderr).toContain('probe "lent already"');
     expect(stdout).toContain('Admitted: 3 tools, 3 tasks');
     expect(code).toBe(0);
-    expect(readFileSync(at('library/rules.js'), 'utf8')).toBe(LENDING['rules.js']);
+    expect(readFileSync(at('library/rules.yaml'), 'utf8')).toBe(LENDING['rules.yaml']);
     const { admitted, steps } = JSON.parse(readFileSync(at('library/draft.json'), 'utf8'));
     expect([admitted, steps.map(({ stage }: { stage: string }) => stage)]).toEqual([
       true,

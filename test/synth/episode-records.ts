@@ -142,6 +142,7 @@ export function record(spec: RecordSpec = {}): EpisodeRecord {
     messages,
     steps,
     verdict,
+    outcome: { kind: 'judged', cause: null, attempt: `${row}-1` },
     return: reward,
     terminated: true,
     truncated: false,

@@ -17,9 +17,19 @@ interface SystemMessage {
   readonly content: string;
 }
 
+/** A call of the user's own tools, with its answer. */
+export interface UserCall {
+  readonly name: string;
+  readonly arguments: JsonObject;
+  readonly answer: string;
+  readonly isError?: boolean;
+}
+
 interface UserMessage {
   readonly role: 'user';
   readonly content: string;
+  /** What the user did before it spoke; the agent sees nothing of it. */
+  readonly calls?: readonly UserCall[];
 }
 
 export interface AssistantMessage {
@@ -52,12 +62,23 @@ export interface SpokenMessage {
  * its calls was said only if a user's turn followed it, as in some logs.
  */
 export function spokenMessages(messages: readonly Message[]): SpokenMessage[] {
-  return messages.flatMap((message, i): SpokenMessage[] => {
-    if (message.role === 'user') return [{ role: 'user', content: message.content }];
-    if (message.role !== 'assistant' || !message.content?.trim()) return [];
-    if (message.toolCalls?.length && !isAnsweredByUser(messages, i)) return [];
-    return [{ role: 'assistant', content: message.content }];
-  });
+  return messages.flatMap((_, i) => spokenAt(messages, i) ?? []);
+}
+
+/** What the user said or was told by one message; undefined: nothing. */
+export function spokenAt(messages: readonly Message[], at: number): SpokenMessage | undefined {
+  const message = messages[at];
+  if (message.role === 'user') return { role: 'user', content: message.content };
+  if (message.role !== 'assistant' || !message.content?.trim()) return undefined;
+  if (message.toolCalls?.length && !isAnsweredByUser(messages, at)) return undefined;
+  return { role: 'assistant', content: message.content };
+}
+
+/** The conversation as the agent sees it. */
+export function seenByAgent(messages: readonly Message[]): readonly Message[] {
+  const hides = (message: Message) => message.role === 'user' && message.calls !== undefined;
+  if (!messages.some(hides)) return messages;
+  return messages.map((message) => (hides(message) ? { role: 'user', content: message.content! } : message));
 }
 
 /** Calls whose tool message reports no error, in order. A call without an answer did not succeed. */

@@ -9,6 +9,7 @@ import type { ToolsDomain, ToolsTask, UserSpec } from './domain.js';
 import { spokenMessages } from './message.js';
 import { Phrases } from './phrases.js';
 import type { UserQuery, UserSimulator, UserTurn } from './tools-family.js';
+import { inManner, mannerOf } from './user-manner.js';
 
 /** Said once to a message that no line of the script fits; at the next such message the user leaves. */
 export const NOTHING_TO_ADD = 'I have nothing to add to that. Please go on with what I asked for.';
@@ -21,9 +22,15 @@ export const FAREWELL = 'That is all from me. Thank you, goodbye.';
 export class ScriptedUser implements UserSimulator {
   readonly version: string;
 
-  /** @param varied whether the lines are said in the words of the domain's phrases, another user for each seed */
-  constructor(private readonly varied = false) {
-    this.version = varied ? 'scripted-1, varied' : 'scripted-1';
+  /**
+   * @param varied whether the lines are said in the words of the domain's phrases, another user for each seed
+   * @param friction share of turns in which it is short, vague, impatient or holds back
+   */
+  constructor(
+    private readonly varied = false,
+    private readonly friction = 0,
+  ) {
+    this.version = `scripted-1${varied ? ', varied' : ''}${friction > 0 ? `, friction ${friction}` : ''}`;
   }
 
   open({ domain, task, seed }: UserQuery): UserTurn {
@@ -32,17 +39,31 @@ export class ScriptedUser implements UserSimulator {
   }
 
   /** @throws DOMAIN_FILE_INVALID if a `when` of the script is no regular expression or takes too long */
-  reply({ domain, task, messages, seed }: UserQuery): UserTurn {
+  reply({ domain, task, messages, seed, calls }: UserQuery): UserTurn {
     const script = this.varied ? variedUser(domain, task, seed).script : (task.user.script ?? []);
-    const left = [...script, { say: NOTHING_TO_ADD }, { say: FAREWELL, done: true }];
+    const left = [...agreements(task), ...script, { say: NOTHING_TO_ADD }, { say: FAREWELL, done: true }];
     let line: ScriptLine = left[left.length - 1];
-    for (const { role, content } of spokenMessages(messages)) {
-      if (role !== 'assistant') continue;
+    for (const [turn, { content }] of spokenMessages(messages)
+      .filter(({ role }) => role === 'assistant')
+      .entries()) {
       const at = left.findIndex(({ when }) => when === undefined || matches(when, content, task));
-      if (at >= 0) [line] = left.splice(at, 1);
+      if (at < 0) continue;
+      const found = left[at];
+      const { say, isStalling } = inManner(found.say, found.done ? undefined : mannerOf(seed, turn, this.friction));
+      line = isStalling ? { say } : { ...found, say };
+      if (!isStalling) left.splice(at, 1);
     }
-    return { content: line.say, done: line.done ?? false, cost: NO_COST };
+    if (line.calls !== undefined && calls === undefined)
+      return { content: '', done: false, calls: line.calls, cost: NO_COST };
+    const content = line.say.replaceAll('{answer}', () => calls?.at(-1)?.answer ?? '');
+    return { content, done: line.done ?? false, cost: NO_COST };
   }
+}
+
+/** A yes to each proposal of a call that the task wants confirmed, as often as its solution makes one. */
+function agreements({ verifier: { confirmed = [] }, reference }: ToolsTask): readonly ScriptLine[] {
+  const calls = reference?.calls.filter(({ name }) => confirmed.includes(name)) ?? [];
+  return calls.map(() => ({ when: ASKED_TO_CONFIRM, say: 'Yes, please.' }));
 }
 
 /** The clock of a timeout also runs while the machine does something else: a second, longer try tells that from backtracking. */
@@ -104,7 +125,11 @@ export function variedUser(
   };
   const lines = (task.user.script ?? []).flatMap((line, at) => {
     const said = phrases.reworded(line.say, 'user', rng.split('line', at));
-    return said.map((say, part) => ({ ...line, say: written(say), done: line.done && part === said.length - 1 }));
+    return said.map((say, part) => {
+      const { calls, ...spoken } = line;
+      const own = calls !== undefined && part === 0 && { calls };
+      return { ...spoken, ...own, say: written(say), done: line.done && part === said.length - 1 };
+    });
   });
   const agreed = { when: ASKED_TO_CONFIRM, say: written(phrases.say('agreed', {}, rng.split('agreed'))) };
   return {

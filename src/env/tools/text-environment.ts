@@ -13,12 +13,11 @@ import type {
 } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { describeSpace } from '../space-values.js';
-import type { Picture, ToolsDomain, Verdict } from './domain.js';
+import type { Picture, ToolsDomain } from './domain.js';
 import type { ToolCall, ToolMessage } from './message.js';
-import { initialStateOf } from './situation.js';
+import type { Settled } from './outcome.js';
 import type { ForkOptions, ToolsEpisodeEnvironment, ToolsResetOptions } from './tools-environment.js';
 import type { Admissible, ToolsObservation } from './tools-family.js';
-import { verifyEpisode } from './verify-episode.js';
 
 export interface LineEnvironment extends Environment<string, string> {
   readonly maxEpisodeSteps: number;
@@ -120,13 +119,15 @@ class LineView<F extends EnvFamily> implements LineEnvironment {
     this.requireAction(action);
     const { call } = this.form.read(action);
     const { observation, info, ...result } = await this.tools.step({ content: null, toolCalls: [call] }, signal);
-    const found = (info.verdict as Verdict | undefined) ?? this.verdict();
-    const isDone = result.terminated || this.isDone(found);
+    const inner = info as Partial<Settled>;
+    const { verdict, outcome } = inner.verdict === undefined ? await this.tools.settled() : (inner as Settled);
+    const isDone = result.terminated || this.isDone(verdict.reward);
     const truncated = result.truncated && !isDone;
     this.ended = isDone || truncated;
     // What the inner environment ended has its verdict in the reward already.
-    const reward = this.ended && info.verdict === undefined ? result.reward + (found.reward ?? 0) : result.reward;
-    const all: Info = { ...info, ...this.admissible(), ...this.seen(), ...(this.ended ? { verdict: found } : {}) };
+    const reward = this.ended && info.verdict === undefined ? result.reward + (verdict.reward ?? 0) : result.reward;
+    const settled = this.ended ? { verdict, outcome } : {};
+    const all: Info = { ...info, ...this.admissible(), ...this.seen(), ...settled };
     return { observation: this.textOf(observation), reward, terminated: isDone, truncated, info: all };
   }
 
@@ -177,12 +178,7 @@ class LineView<F extends EnvFamily> implements LineEnvironment {
     return shown === undefined ? said : `${said}\n\n${shown}`;
   }
 
-  private verdict(): Verdict {
-    const { domain, task, state, messages } = this.tools;
-    return verifyEpisode(domain, task, { initialState: initialStateOf(domain, task), finalState: state, messages });
-  }
-
-  private isDone({ reward }: Verdict): boolean {
+  private isDone(reward: number | null): boolean {
     const { done } = this.tools.state as JsonObject;
     return typeof done === 'boolean' ? done : reward === 1;
   }

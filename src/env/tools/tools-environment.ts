@@ -11,13 +11,14 @@ import type {
   StepResult,
   ToolsSpace,
 } from '../../core/environment.js';
-import { nearest, reverieError } from '../../core/errors.js';
+import { nearest, ReverieError, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state.js';
 import { type CallChecks, callChecks, messageOf } from './check-action.js';
-import type { EpisodeEnd, Picture, ToolsDomain, ToolsTask, Verdict } from './domain.js';
-import type { Message, ToolCall } from './message.js';
+import type { CallSpec, EpisodeEnd, Picture, ToolsDomain, ToolsTask } from './domain.js';
+import { type Message, seenByAgent, type ToolCall, type UserCall } from './message.js';
+import { type EpisodeFacts, isOfPolicy, type Settled, settle, withAnswers, withoutReward } from './outcome.js';
 import type { Prediction } from './prediction.js';
 import {
   domainOfSaved,
@@ -34,8 +35,11 @@ import type {
   ToolsEnvironment,
   ToolsObservation,
   ToolsStepInfo,
+  UserQuery,
   UserSimulator,
+  UserTurn,
 } from './tools-family.js';
+import { GIVES_UP } from './user-manner.js';
 import { verifyEpisode } from './verify-episode.js';
 
 export interface ToolsEnvironmentOptions {
@@ -46,8 +50,12 @@ export interface ToolsEnvironmentOptions {
   readonly user: UserSimulator;
   /** Actions before the episode is truncated; 30 by default, as in tau-bench. */
   readonly maxSteps?: number;
+  /** Why no episode of a task is given a reward, whatever its checks found; undefined: each may have one. */
+  readonly withheld?: (task: ToolsTask) => Promise<string | undefined>;
   /** What the user may say, the opening included, before it is truncated; no limit by default. */
   readonly maxTurns?: number;
+  /** What the user says, the opening included, before it loses patience, says so and leaves; it never does by default. */
+  readonly patience?: number;
 }
 
 export interface ToolsResetOptions extends ResetOptions {
@@ -64,8 +72,12 @@ export interface ForkOptions extends RestoreOptions {
 interface Turn {
   readonly episode: Episode;
   readonly predictions: readonly Prediction[];
+  readonly userPredictions?: readonly Prediction[];
   readonly userCost: Cost;
 }
+
+/** Calls of the user's own between two of its messages. */
+const MAX_USER_CALLS = 10;
 
 export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   readonly id: string;
@@ -120,6 +132,16 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     return this.endOf(this.current());
   }
 
+  /** What, beside a verdict, decides how it came out; as far as it went. */
+  get facts(): EpisodeFacts {
+    return this.current().facts;
+  }
+
+  /** What it comes to if it ends here, whatever was paid on the way. */
+  settled(): Promise<Settled> {
+    return this.settledOf({ ...this.current(), paid: null });
+  }
+
   /** Seed of the episode: the one given at reset, or drawn from the stream. */
   get seed(): number {
     return this.current().situation.seed;
@@ -143,7 +165,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
         ...{ task, seed, ...(options.row === undefined ? {} : { row: options.row }) },
         ...{ state: initialStateOf(this.domain, task), operations: [], messages: opened, calls: 0, ended: false },
       };
-      this.episode = { situation, observedFrom: 0, steps: 0, turns: 1, running: true, paid: null };
+      this.episode = { situation, observedFrom: 0, steps: 0, turns: 1, running: true, paid: null, facts: {} };
       this.rng = rng;
       return {
         observation: observationOf(this.episode),
@@ -154,8 +176,8 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   /**
    * Answers the calls in order, or lets the user answer what is said. The reward is the sum of what exact backends gave
-   * and, at the end (terminated or truncated), the verdict's, as 0 where `info.verdict.reward` is null. `info` is a
-   * ToolsStepInfo. A language model can neither give reward nor end an episode, but by a tool
+   * and, at the end (terminated or truncated), the verdict's, as 0 where `info.verdict.reward` is null: `info.outcome` says why.
+   * `info` is a ToolsStepInfo. A user that breaks down ends the episode, truncated, and fails no step. A language model can neither give reward nor end an episode, but by a tool
    * that terminates; a caller in doubt may truncate one.
    * @throws ENV_NOT_RESET, ACTION_OUT_OF_SPACE, ENV_BUSY; whatever responder or user throw
    */
@@ -163,23 +185,27 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     if (!this.episode?.running || this.closed) throw reverieError('ENV_NOT_RESET', { id: this.id });
     const episode = this.episode;
     return this.alone(async () => {
-      const { episode: played, predictions, userCost } = await this.play(episode, action, signal);
+      const { episode: played, predictions, userPredictions, userCost } = await this.play(episode, action, signal);
       const terminated = played.situation.ended;
-      const truncated = !terminated && (this.isOver(played) || predictions.some((one) => one.truncated));
-      const after = { ...played, running: !terminated && !truncated };
-      const verdict = after.running ? undefined : this.verdictOf(after);
+      const ranOut = terminated ? undefined : this.ranOut(played);
+      const { doubted, userFault } = played.facts;
+      const truncated = !terminated && (ranOut ?? doubted ?? userFault) !== undefined;
+      const facts = ranOut === undefined ? played.facts : { ...played.facts, ranOut };
+      const after = { ...played, facts, running: !terminated && !truncated };
+      const settled = after.running ? undefined : await this.settledOf(after);
       if (!after.running) this.options.responder.ended?.(after.situation);
       const info: ToolsStepInfo = {
         predictions,
         stateHash: stateHash(after.situation.state),
         userCost,
-        ...(verdict === undefined ? {} : { verdict }),
+        ...(userPredictions && { userPredictions }),
+        ...settled,
       };
       const paid = this.paidFor(predictions);
       // What was paid on the way is not paid again at the end. A dream is not believed what it pays, so there the end pays.
       const { rewards } = after.situation.task.verifier;
       const isPaid = rewards !== undefined || (this.domain.paysCalls === true && paid !== null);
-      const reward = (paid ?? 0) + (isPaid ? 0 : (verdict?.reward ?? 0));
+      const reward = (paid ?? 0) + (isPaid ? 0 : (settled?.verdict.reward ?? 0));
       this.episode = after;
       return { observation: observationOf(after), reward, terminated, truncated, info: { ...info } };
     });
@@ -231,7 +257,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   }
 
   private async play(before: Episode, action: ToolsAction, signal?: AbortSignal): Promise<Turn> {
-    const { steps, turns, paid } = before;
+    const { steps, turns, paid, facts } = before;
     const { messages } = before.situation;
     const said = messageOf(action, messages, this.actionSpace);
     let situation: Situation = { ...before.situation, messages: [...messages, said] };
@@ -243,7 +269,13 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     }
     const now = this.paidFor(predictions);
     const clock = { observedFrom: messages.length + 1, steps: steps + 1, turns, running: true };
-    const episode: Episode = { situation, ...clock, paid: now === null ? paid : (paid ?? 0) + now };
+    const earned = now === null ? paid : (paid ?? 0) + now;
+    const episode: Episode = {
+      situation,
+      ...clock,
+      paid: earned,
+      facts: withAnswers(facts, predictions, this.domain.rules?.earned),
+    };
     // What is written beside calls is kept in the conversation, and the user does not see it, as in tau-bench.
     const isSaid = said.content?.trim() && !said.toolCalls?.length;
     return isSaid && !situation.ended ? this.hear(episode, signal) : { episode, predictions, userCost: NO_COST };
@@ -251,16 +283,16 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   /** Calls after one that ended the episode are refused, so that each has its answer. */
   private answer(situation: Situation, call: ToolCall, signal?: AbortSignal) {
-    const { task, state, messages, calls, seed, row, ended } = situation;
+    const { task, state, messages, calls, seed, row, ended, faults } = situation;
     const problems = ended ? ['the conversation has ended'] : this.checks.problems(call);
     if (problems.length > 0) return this.checks.refuse(problems);
-    const query = { domain: this.domain, task, state, messages, call, step: calls, seed };
+    const query = { domain: this.domain, task, state, messages, call, step: calls, seed, faults };
     return this.options.responder.answer(row === undefined ? query : { ...query, row }, signal);
   }
 
   /** Only a trusted backend or a tool that ends the conversation ends it. */
   private after(before: Situation, { id, name }: ToolCall, prediction: Prediction): Situation {
-    const { observation, isError, operations, terminated } = prediction;
+    const { observation, isError, operations, terminated, fault } = prediction;
     const answer: Message = { role: 'tool', toolCallId: id, name, content: observation };
     return {
       ...before,
@@ -268,6 +300,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       operations: operations.length === 0 ? before.operations : [...before.operations, ...operations],
       messages: [...before.messages, isError ? { ...answer, isError } : answer],
       calls: before.calls + 1,
+      ...(fault && { faults: [...(before.faults ?? []), fault] }),
       ended: before.ended || (terminated && this.trusts(prediction)) || (!isError && this.ending.has(name)),
     };
   }
@@ -277,18 +310,75 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     return this.options.responder.trusts?.(backend) === true;
   }
 
-  private async hear({ situation, ...clock }: Episode, signal?: AbortSignal): Promise<Turn> {
+  /** The user's answer, and what it does by its own tools before it speaks: as checked as what the agent does, and unseen by it. */
+  private async hear(episode: Episode, signal?: AbortSignal): Promise<Turn> {
+    const { patience = Number.POSITIVE_INFINITY } = this.options;
+    if (episode.turns >= patience) return leaving(episode);
+    let { situation, facts } = episode;
     const { task, messages, seed } = situation;
-    const query = { domain: this.domain, task, messages, seed };
-    const { content, done, cost } = await this.options.user.reply(query, signal);
-    const isSilent = done && content.trim() === '';
-    const heard: readonly Message[] = isSilent ? messages : [...messages, { role: 'user', content }];
-    const after = { ...situation, messages: heard, ended: done };
-    return {
-      episode: { ...clock, situation: after, turns: clock.turns + 1 },
-      predictions: [],
-      userCost: addCosts(NO_COST, cost),
+    const [calls, predictions]: [UserCall[], Prediction[]] = [[], []];
+    let [userCost, said] = [NO_COST, ''];
+    const turnOf = (change: Partial<Episode>): Turn => {
+      const own = predictions.length > 0 && { userPredictions: predictions };
+      return { episode: { ...episode, situation, facts, ...change }, predictions: [], ...own, userCost };
     };
+    for (;;) {
+      const since = calls.length > 0 && { calls: [...calls], ...(said !== '' && { said }) };
+      const turn = await this.replyOf({ domain: this.domain, task, messages, seed, ...since }, signal);
+      userCost = addCosts(userCost, turn.cost);
+      if ('userFault' in turn) return turnOf({ facts: { ...facts, userFault: turn.userFault } });
+      const { content, done, calls: wanted = [] } = turn;
+      if (wanted.length === 0) {
+        const own = calls.length > 0 && { calls };
+        const isSilent = done && content.trim() === '' && calls.length === 0;
+        const spoken: Message = { role: 'user', content, ...own };
+        const heard = { ...situation, messages: isSilent ? messages : [...messages, spoken], ended: done };
+        return turnOf({ situation: heard, turns: episode.turns + 1 });
+      }
+      if (calls.length + wanted.length > MAX_USER_CALLS) {
+        const userFault = `answers nothing: it made ${MAX_USER_CALLS} calls and said not a word.`;
+        return turnOf({ facts: { ...facts, userFault } });
+      }
+      said = content;
+      for (const call of wanted) {
+        const prediction = await this.answerUser(situation, call, signal);
+        const { observation: answer, isError, operations } = prediction;
+        predictions.push(prediction);
+        calls.push({ ...call, answer, ...(isError && { isError }) });
+        const changed = {
+          ...situation,
+          state: applyOperations(situation.state, operations),
+          calls: situation.calls + 1,
+        };
+        situation =
+          operations.length === 0 ? changed : { ...changed, operations: [...situation.operations, ...operations] };
+      }
+      facts = withAnswers(facts, predictions, this.domain.rules?.earned);
+    }
+  }
+
+  private answerUser(situation: Situation, { name, arguments: given }: CallSpec, signal?: AbortSignal) {
+    const { task, state, messages, calls: step, seed, row } = situation;
+    const { userTools = [] } = this.domain;
+    const checks = callChecks(userTools);
+    const call: ToolCall = { id: `user-call-${step}`, name, arguments: given };
+    const { tools } = task.user;
+    const isOthers = tools !== undefined && !tools.includes(name);
+    const problems = isOthers ? [`unknown tool "${name}"`] : checks.problems(call);
+    if (problems.length > 0) return checks.refuse(problems);
+    const query = { domain: this.domain, task, state, messages, call, step, seed };
+    return this.options.responder.answer(row === undefined ? query : { ...query, row }, signal);
+  }
+
+  /** A user that cannot be had to say anything usable is a fault of the user's, not of the step. */
+  private async replyOf(query: UserQuery, signal?: AbortSignal): Promise<UserTurn | { userFault: string; cost: Cost }> {
+    try {
+      return await this.options.user.reply(query, signal);
+    } catch (error) {
+      if (!(error instanceof ReverieError) || error.code !== 'USER_TURN_INVALID') throw error;
+      const { problem, cost } = error.values as { problem: string; cost?: Cost };
+      return { userFault: problem, cost: addCosts(NO_COST, cost ?? NO_COST) };
+    }
   }
 
   /** What exact backends gave; null where none gave any. What a model writes of rewards may have been put into its mouth. */
@@ -297,16 +387,26 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     return given.length === 0 ? null : given.reduce((sum, { reward }) => sum + reward!, 0);
   }
 
-  private verdictOf(episode: Episode): Verdict {
-    return verifyEpisode(this.domain, episode.situation.task, this.endOf(episode));
+  private async settledOf({ situation, paid, facts }: Episode): Promise<Settled> {
+    const found = verifyEpisode(this.domain, situation.task, this.endOf({ situation, paid }));
+    const settled = settle(found, facts);
+    const withheld = await this.options.withheld?.(situation.task);
+    if (withheld === undefined || !isOfPolicy(settled.outcome)) return settled;
+    return { verdict: withoutReward(found, withheld), outcome: { kind: 'judged', cause: withheld } };
   }
 
-  private endOf({ situation: { task, state, messages }, paid }: Episode): EpisodeEnd {
-    return { initialState: initialStateOf(this.domain, task), finalState: state, messages, paid };
+  private endOf({
+    situation: { task, state, messages, faults },
+    paid,
+  }: Pick<Episode, 'situation' | 'paid'>): EpisodeEnd {
+    const end = { initialState: initialStateOf(this.domain, task), finalState: state, messages, paid };
+    return faults === undefined ? end : { ...end, faults };
   }
 
-  private isOver({ steps, turns }: Episode): boolean {
-    return steps >= this.maxEpisodeSteps || turns >= (this.options.maxTurns ?? Number.POSITIVE_INFINITY);
+  private ranOut({ steps, turns }: Episode): string | undefined {
+    const { maxTurns = Number.POSITIVE_INFINITY } = this.options;
+    if (steps >= this.maxEpisodeSteps) return `${this.maxEpisodeSteps} steps did not suffice`;
+    return turns >= maxTurns ? `${maxTurns} turns of the user did not suffice` : undefined;
   }
 
   private taskOf(id: string): ToolsTask {
@@ -343,7 +443,20 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 }
 
 function observationOf({ situation, observedFrom }: Episode): ToolsObservation {
-  return { messages: situation.messages.slice(observedFrom) };
+  return { messages: seenByAgent(situation.messages.slice(observedFrom)) };
+}
+
+/** A user that has lost its patience. */
+function leaving(episode: Episode): Turn {
+  const { situation, turns, facts } = episode;
+  const messages: readonly Message[] = [...situation.messages, { role: 'user', content: GIVES_UP }];
+  const left = { ...situation, messages, ended: true };
+  const ranOut = `the user gave up after ${turns} turns`;
+  return {
+    episode: { ...episode, situation: left, turns: turns + 1, facts: { ...facts, ranOut } },
+    predictions: [],
+    userCost: NO_COST,
+  };
 }
 
 function streamOf(seed: number): Rng {

@@ -5,8 +5,9 @@ import type { JsonObject } from '../../core/canonical-json.js';
 import type { Cost } from '../../core/cost.js';
 import type { Awaitable, Environment, ToolsSpace } from '../../core/environment.js';
 import type { CallSpec, Picture, ToolSpec, ToolsDomain, ToolsTask, Verdict } from './domain.js';
-import type { AssistantMessage, Message, ToolCall } from './message.js';
-import type { Prediction } from './prediction.js';
+import type { AssistantMessage, Message, ToolCall, UserCall } from './message.js';
+import type { Outcome } from './outcome.js';
+import type { Fault, Prediction } from './prediction.js';
 
 /** What the agent does in one turn: says something to the user, or calls tools, or (where allowed) both. */
 export type ToolsAction = Omit<AssistantMessage, 'role'>;
@@ -33,8 +34,12 @@ export interface ToolsStepInfo {
   /** Canonical hash (hex, SHA-256) of the state after the step. */
   readonly stateHash: string;
   readonly userCost: Cost;
-  /** At the end of the episode. */
+  /** Answers to calls of the user's own; absent: there were none. */
+  readonly userPredictions?: readonly Prediction[];
+  /** At the end of the episode, as far as the outcome lets it stand. */
   readonly verdict?: Verdict;
+  /** At the end of the episode: by whose doing. */
+  readonly outcome?: Outcome;
 }
 
 /** All that may be looked at to answer one call. */
@@ -51,6 +56,8 @@ export interface CallQuery {
   readonly seed: number;
   /** Row of a job the episode is, where it is one: what experience it may see depends on it. */
   readonly row?: number;
+  /** What went wrong on purpose in calls before. */
+  readonly faults?: readonly Fault[];
 }
 
 /** Who answers calls. Unknown tools and arguments that break a tool's schema are refused before it is asked. */
@@ -76,6 +83,8 @@ export interface UserTurn {
   readonly content: string;
   /** The user has nothing more to say: the episode ends. */
   readonly done: boolean;
+  /** Calls of the user's own tools: where there are any, it is asked again with their answers before anything is said. */
+  readonly calls?: readonly CallSpec[];
   readonly cost: Cost;
 }
 
@@ -85,6 +94,10 @@ export interface UserQuery {
   /** Conversation so far; a simulator shows its model only what a user would see. */
   readonly messages: readonly Message[];
   readonly seed: number;
+  /** What it called since the agent spoke, with the answers. */
+  readonly calls?: readonly UserCall[];
+  /** What it said along with these calls: it may have nothing to add. */
+  readonly said?: string;
 }
 
 export interface UserSimulator {
@@ -111,6 +124,8 @@ export interface ToolsPolicyQuery {
   readonly step: number;
   /** What would do something now, in a world of lines that knows it. Worked out when asked for. */
   readonly admissible?: () => Admissible | undefined;
+  /** What went wrong on purpose, for policies that are told it. */
+  readonly faults?: readonly Fault[];
 }
 
 /** A turn of a language model as tokens, exactly as its server read and wrote them. */

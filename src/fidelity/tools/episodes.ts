@@ -47,7 +47,7 @@ interface CarriedOut {
  * @param past messages as they were, policy first
  * @param answer of one call; undefined: none came
  */
-async function carryOut(
+export async function carryOut(
   domain: ToolsDomain,
   task: ToolsTask,
   past: readonly Message[],
@@ -63,6 +63,14 @@ async function carryOut(
   const outcome = (isWhole: boolean) => ({ initialState, finalState: state, messages, steps, terminated, isWhole });
   for (const message of past) {
     if (message.role === 'tool') continue;
+    // What the user did by its own tools before it spoke.
+    for (const { name, arguments: given } of message.role === 'user' ? (message.calls ?? []) : []) {
+      const call = { id: `user-call-${messages.length}`, name, arguments: given };
+      const query = { domain, task, state, messages: [...messages], call, step: steps.length, seed };
+      const prediction = await answer(query);
+      if (prediction === undefined) return outcome(false);
+      state = applyOperations(state, prediction.operations);
+    }
     messages.push(message);
     for (const call of message.role === 'assistant' ? (message.toolCalls ?? []) : []) {
       const problems: readonly string[] = terminated ? ['the conversation has ended'] : checks.problems(call);
@@ -229,7 +237,8 @@ export function runFidelityEpisode(
 ): Promise<EpisodeRecord> {
   const { name: id, model, synth, user: said } = scenario.config;
   const { maxSteps } = synth;
-  const parts = { id, domain, responder, user, maxSteps, maxTurns: said.maxTurns };
+  const { maxTurns, patience } = said;
+  const parts = { id, domain, responder, user, maxSteps, maxTurns, ...(patience !== null && { patience }) };
   const plan = planRow(row, { seed, groupSize: 1, branchAt: 0 });
   const settings: EpisodeSettings = {
     scenario: id,
@@ -312,12 +321,12 @@ export class SimulatedEpisodes {
     const { domain, decide } = this.options;
     const verdict = verifyEpisode(domain, task, end);
     if (decide === undefined || verdict.reward !== null) return verdict;
-    return (await decide({ domain, task, end, verdict, predictions: [] }, signal)).verdict;
+    return (await decide({ domain, task, end }, signal)).verdict;
   }
 }
 
 function endHash(domain: ToolsDomain, task: ToolsTask, { steps }: EpisodeRecord): string {
-  const predictions = steps.flatMap((step) => step.predictions);
+  const predictions = steps.flatMap((step) => [...step.predictions, ...(step.userPredictions ?? [])]);
   const start = initialStateOf(domain, task);
   return stateHash(predictions.reduce((state, { operations }) => applyOperations(state, operations), start));
 }

@@ -7,6 +7,7 @@ import type { Cost } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import type { Verdict } from '../../env/tools/domain.js';
 import type { AssistantMessage, Message } from '../../env/tools/message.js';
+import type { AttemptOutcome } from '../../env/tools/outcome.js';
 import type { Operation, Prediction } from '../../env/tools/prediction.js';
 import type { TurnTokens, WalkNote } from '../../env/tools/tools-family.js';
 import type { Source } from '../transition.js';
@@ -63,6 +64,10 @@ export interface EpisodeRecord {
   readonly messages: readonly Message[];
   readonly steps: readonly EpisodeStep[];
   readonly verdict: Verdict;
+  /** By whose doing it came out so. */
+  readonly outcome: AttemptOutcome;
+  /** Outcomes of attempts before it, which say nothing of the policy; absent: there were none. */
+  readonly retried?: readonly AttemptOutcome[];
   /** Sum of rewards; null where the episode could not be judged. */
   readonly return: number | null;
   readonly terminated: boolean;
@@ -91,6 +96,8 @@ export interface EpisodeStep {
   /** Its reply ended at the most tokens that one may have; absent: it did not. */
   readonly cut?: true;
   readonly predictions: readonly Prediction[];
+  /** Answers to calls of the user's own tools; absent: there were none. */
+  readonly userPredictions?: readonly Prediction[];
   readonly reward: number;
   readonly stateHash: string;
   /** What there was to see afterwards; absent where the world has no look, or it was not asked for. */
@@ -158,7 +165,7 @@ export const experienceSchema = z
       .array(z.string().min(1))
       .default([])
       .describe(
-        'Records of the real environment: files or folders of .jsonl or .json, relative to the scenario. OpenAI messages, ShareGPT or τ-bench trajectories, told apart by their keys.',
+        'Records of the real environment: files or folders of .jsonl or .json, relative to the scenario. OpenAI or Anthropic messages, ShareGPT, τ-bench, ATIF, ADP or sessions of Claude Code, told apart by their keys.',
       ),
     tolerant: z
       .boolean()
@@ -191,7 +198,9 @@ export function episodeSteps(
     predictions.map((prediction, i) => ({ prediction, call: (action.toolCalls ?? [])[i] })),
   );
   const history = answered.map(({ call }) => callText(call));
-  return answered.map(({ prediction, call }, step) => ({
+  // What a fault showed is not what the world does.
+  const isTrue = (_: unknown, step: number) => (answered[step].prediction.fault?.kind ?? 'latency') === 'latency';
+  const steps = answered.map(({ prediction, call }, step) => ({
     source,
     backend: prediction.backend,
     modelVersion: prediction.modelVersion,
@@ -210,6 +219,7 @@ export function episodeSteps(
     confidence: prediction.confidence,
     verified,
   }));
+  return steps.filter(isTrue);
 }
 
 /**

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { contentHash } from '../../core/canonical-json.js';
 import { type Cost, NO_COST } from '../../core/cost.js';
 import { type PackedError, ReverieError, reverieError } from '../../core/errors.js';
+import { OUTCOMES } from '../../env/tools/outcome.js';
 import type { Budget } from '../../llm/budget.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { episodeId } from '../../synth/episodes/run-episode.js';
@@ -55,6 +56,7 @@ const recordSchema = z.looseObject({
   messages: z.array(z.looseObject({ role: z.enum(['system', 'user', 'assistant', 'tool']) })),
   steps: z.array(z.looseObject({ predictions: z.array(z.looseObject({ backend: z.string(), cost: costSchema })) })),
   verdict: z.looseObject({ checks: z.array(z.looseObject({ name: z.string(), passed: z.boolean().nullable() })) }),
+  outcome: z.looseObject({ kind: z.enum(OUTCOMES) }),
   ...{ truncated: z.boolean(), weight: z.number(), cost: costSchema },
 });
 

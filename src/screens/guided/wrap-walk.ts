@@ -8,6 +8,7 @@ import { actionLine, textsNamed } from '../../env/screens/screen-actions.js';
 import { stateHash } from '../../env/state/state.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
+import { settle, withAnswers } from '../../env/tools/outcome.js';
 import type { Responder, WalkNote } from '../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
@@ -312,18 +313,15 @@ async function judged(
   const claimed: ToolsTask = { ...task, verifier: { rubric } };
   const end = { ...played.end, messages: asRecorded.messages };
   const predictions = asRecorded.steps.flatMap((step) => step.predictions);
-  const found = verifyEpisode(domain, claimed, end);
-  const { verdict, cost } = await settleVerdict(
-    { domain, task: claimed, end, verdict: found, predictions },
-    settings,
-    signal,
-  );
+  const facts = withAnswers({}, predictions);
+  const found = settle(verifyEpisode(domain, claimed, end), facts);
+  const { cost, ...settled } = await settleVerdict({ domain, task: claimed, end, ...found, facts }, settings, signal);
   const made = episodeRecord(
     {
       ...asRecorded,
       terminated: predictions.at(-1)?.terminated === true,
       truncated: false,
-      verdict,
+      ...settled,
       policyVersion: `${record.policyVersion}; wrapped by ${model.version}`,
       cost: addCosts(asRecorded.cost, cost),
     },
@@ -331,7 +329,7 @@ async function judged(
     plan,
     settings,
   );
-  return verdict.reward === null ? { ...made, weight: made.weight * UNVERIFIED_WEIGHT } : made;
+  return settled.verdict.reward === null ? { ...made, weight: made.weight * UNVERIFIED_WEIGHT } : made;
 }
 
 function refused({ id }: ToolsTask, problem: string): Error {

@@ -298,12 +298,15 @@ export class Session {
 }
 
 function turnAfter(last: Turn, { observation, reward: given, terminated, truncated, info }: StepResult<unknown>): Turn {
-  const { verdict } = info as Partial<ToolsStepInfo>;
+  const { verdict, outcome } = info as Partial<ToolsStepInfo>;
   // The episode ended and could not be judged: never a silent 0.
   const reward = verdict?.reward === null ? null : given;
   const stepCount = last.stepCount + 1;
   const sum = reward === null || last.return === null ? null : last.return + reward;
-  return { observation, reward, terminated, truncated, info, episodeId: last.episodeId, stepCount, return: sum };
+  const { episodeId } = last;
+  // An episode is an attempt: who wants another one resets.
+  const told = outcome === undefined ? info : { ...info, outcome: { ...outcome, attempt: episodeId } };
+  return { observation, reward, terminated, truncated, info: told, episodeId, stepCount, return: sum };
 }
 
 /** A digest of what a request asks. */

@@ -23,7 +23,11 @@ export class ServerMetrics {
   private readonly failures = this.counter('failures', 'Resets and steps that failed', ['env', 'code']);
   private readonly closed = this.counter('sessions_closed', 'Sessions closed', ['env', 'reason']);
   private readonly episodes = this.counter('episodes', 'Episodes that ended', ['env', 'end']);
-  private readonly unjudged = this.counter('episodes_unjudged', 'Episodes that ended without a verdict', ['env']);
+  private readonly unjudged = this.counter('episodes_unjudged', 'Episodes that ended without a reward', ['env']);
+  private readonly outcomes = this.counter('episode_outcomes', 'Episodes with a task, by whose doing', [
+    'env',
+    'outcome',
+  ]);
   private readonly modelCalls = this.counter('model_calls', 'Calls of language models', ['env']);
   private readonly modelTokens = this.counter('model_tokens', 'Tokens of language models', ['env', 'kind']);
   private readonly modelMoney = this.counter('model_money', 'Money that calls cost, in the prices given', ['env']);
@@ -69,7 +73,9 @@ export class ServerMetrics {
     }
   }
 
-  private onEnd(env: string, { terminated, return: sum }: Turn): void {
+  private onEnd(env: string, { terminated, return: sum, info }: Turn): void {
+    const { outcome } = info as Partial<ToolsStepInfo>;
+    if (outcome !== undefined) this.outcomes.inc({ env, outcome: outcome.kind });
     this.episodes.inc({ env, end: terminated ? 'terminated' : 'truncated' });
     if (sum === null) this.unjudged.inc({ env });
   }

@@ -17,6 +17,7 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type ErrorCode as ReverieCode, ReverieError, reverieError } from '../../core/errors.js';
+import type { AttemptOutcome } from '../../env/tools/outcome.js';
 import type { Screenshot } from '../../env/tools/text-environment.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
@@ -245,7 +246,7 @@ const MENDABLE: readonly ReverieCode[] = ['REQUEST_INVALID', 'ACTION_OUT_OF_SPAC
 /** @param before  told ahead of it, where an agent could not have seen it */
 export function stepResult(turn: Turn, before: readonly string[]): CallToolResult {
   const { terminated, truncated, reward, stepCount, episodeId } = turn;
-  const { screenshot } = turn.info as { readonly screenshot?: Screenshot };
+  const { screenshot, outcome } = turn.info as { readonly screenshot?: Screenshot; readonly outcome?: AttemptOutcome };
   const done = terminated || truncated;
   const texts = [...before, observationText(turn.observation), ...(done ? [ENDED] : [])];
   const images = screenshot === undefined ? [] : [{ data: screenshot.data, mimeType: screenshot.media_type }];
@@ -263,6 +264,7 @@ export function stepResult(turn: Turn, before: readonly string[]): CallToolResul
       'reverie/return': turn.return,
       'reverie/step': stepCount,
       'reverie/episode': episodeId,
+      ...(outcome && { 'reverie/outcome': outcome }),
     },
   };
 }

@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import type { ToolMessage } from '../../env/tools/message.js';
+import type { AttemptOutcome } from '../../env/tools/outcome.js';
 import type { ToolsAction, ToolsObservation } from '../../env/tools/tools-family.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
@@ -129,7 +130,7 @@ class NemoRoutes {
       const action = actionOfResponse(served, response);
       const turn = await this.sessions.step(id, { action, requestId }, owner);
       const { reward, terminated, truncated, stepCount: step_count } = turn;
-      if (reward === null) throw reverieError('EPISODE_NOT_JUDGED', { env: served.name });
+      if (reward === null) throw notRewarded(served, turn);
       const { observation, tool_outputs } = outcomeOf(response, turn);
       const shown = encodeInfo(publicInfo(turn.info)) as object;
       return { observation, reward, terminated, truncated, info: { ...shown, tool_outputs, step_count } };
@@ -157,6 +158,13 @@ class NemoRoutes {
     if (env !== served.name) throw reverieError('SESSION_OF_OTHER_ENV', { id, env, asked: served.name });
     return id;
   }
+}
+
+/** A reward is a number here, and none must not arrive as 0. */
+function notRewarded({ name: env }: Servable, { info }: Turn): Error {
+  const { outcome } = info as { readonly outcome?: AttemptOutcome };
+  const { kind = 'judged', cause = null, attempt = '' } = outcome ?? {};
+  return reverieError('EPISODE_NOT_JUDGED', { env, kind, cause: cause ?? 'nothing could decide it', attempt });
 }
 
 function callsOf({ output }: Response) {

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { BoxSpace, VectorSpace } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
+import { OUTCOMES } from '../../env/tools/outcome.js';
 import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../env/tools/tools-family.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
@@ -32,6 +33,9 @@ const commonShape = {
     .object({
       reward: z.number().nullable().describe('What the verifier gave; null: it could not decide'),
       note: z.string().optional(),
+      outcome: z
+        .object({ kind: z.enum(OUTCOMES), cause: z.string().nullable(), attempt: z.string() })
+        .describe('By whose doing; only `judged` and `failed_by_agent` may have a reward'),
     })
     .optional()
     .describe('Only in the last observation of an episode with a task'),
@@ -48,15 +52,15 @@ const actionShape = {
   metadata: z.record(z.string(), z.unknown()).optional().describe('Accepted for compatibility; not looked at'),
 };
 
-const UNDECIDED = 'The episode ended, but nothing could decide whether the task was solved: it has no reward, not 0.';
+const UNDECIDED = 'The episode has no reward, which is not 0: outcome says why.';
 
 function endingOf({ terminated, truncated, info }: Turn): Record<string, unknown> {
   if (!terminated && !truncated) return {};
   const ended = terminated ? 'terminated' : 'truncated';
-  const { verdict } = info as Partial<ToolsStepInfo>;
+  const { verdict, outcome } = info as Partial<ToolsStepInfo>;
   if (verdict === undefined) return { ended };
   const { reward } = verdict;
-  return { ended, evaluation: reward === null ? { reward, note: UNDECIDED } : { reward } };
+  return { ended, evaluation: { reward, ...(reward === null && { note: UNDECIDED }), outcome } };
 }
 
 const wires = new WeakMap<Servable, EnvWire>();

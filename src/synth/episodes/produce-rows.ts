@@ -4,11 +4,12 @@
 import { setMaxListeners } from 'node:events';
 import { Packr } from 'msgpackr';
 import { ReverieError } from '../../core/errors.js';
+import type { OutcomeKind } from '../../env/tools/outcome.js';
 import { corrupt, type JobDescription, Journal } from '../journal.js';
 
 /** A row that could not be made, and never will be: its reason is kept in its place. */
 export interface FailedRow {
-  readonly failed: { readonly code: string; readonly message: string };
+  readonly failed: { readonly code: string; readonly message: string; readonly kind: OutcomeKind };
 }
 
 interface RowsRequest<T extends object> {
@@ -115,7 +116,7 @@ async function madeOrFailed<T>(make: () => Promise<T>): Promise<T | FailedRow> {
       return await make();
     } catch (error) {
       if (!(error instanceof ReverieError)) throw error;
-      const failed = { code: error.code, message: error.message };
+      const failed = { code: error.code, message: error.message, kind: kindOf(error) };
       const { costs } = error.entry;
       // A fault of what a model wrote, or of the row: it would end alike in every run.
       if (error.values.ofModel === true || costs === 'episode') return { failed };
@@ -124,6 +125,13 @@ async function madeOrFailed<T>(make: () => Promise<T>): Promise<T | FailedRow> {
       throw error;
     }
   }
+}
+
+/** By whose doing a row became no episode: what other models than the agent's write badly is met where they are asked. */
+function kindOf({ code, values }: ReverieError): OutcomeKind {
+  if (code === 'USER_TURN_INVALID') return 'failed_by_user';
+  if (code === 'TRAJECTORY_INVALID') return 'failed_by_simulator';
+  return values.ofModel === true ? 'failed_by_agent' : 'failed_by_infrastructure';
 }
 
 export function isFailed(value: unknown): value is FailedRow {

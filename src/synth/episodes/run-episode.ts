@@ -4,11 +4,21 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256 } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import { ReverieError } from '../../core/errors.js';
 import { ensureFolder, writeFileAtomic } from '../../core/files.js';
 import { Rng } from '../../core/rng.js';
 import { takeTurn } from '../../core/threads.js';
 import type { EpisodeEnd, Picture, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
-import type { Message } from '../../env/tools/message.js';
+import { type Message, seenByAgent } from '../../env/tools/message.js';
+import {
+  type AttemptOutcome,
+  type EpisodeFacts,
+  isOfPolicy,
+  type Outcome,
+  type Settled,
+  settle,
+  withoutReward,
+} from '../../env/tools/outcome.js';
 import type { Prediction } from '../../env/tools/prediction.js';
 import { admissibleIn } from '../../env/tools/text-environment.js';
 import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
@@ -33,39 +43,45 @@ export async function runEpisode(
   const steps: EpisodeStep[] = [];
   // Messages that are not to be learnt: turns that were cut off.
   const masked: number[] = [];
-  let [verdict, walk]: [Verdict | undefined, WalkNote | undefined] = [undefined, undefined];
+  let [settled, walk]: [Settled | undefined, WalkNote | undefined] = [undefined, undefined];
   let [terminated, truncated] = [false, false];
   while (!terminated && !truncated) {
     await takeTurn();
     signal?.throwIfAborted();
     const { messages } = environment;
     const [step, message] = [steps.length, messages.length];
+    // Another attempt goes another way from where its group parts.
+    if (plan.attempt > 1 && step === plan.branchAt)
+      environment.restore(environment.snapshot(), { seed: plan.agentSeed });
     // Before the branch all of a group decide alike; the environment's seed is the one they share.
     const seed = step < plan.branchAt ? plan.envSeed : plan.agentSeed;
     const admissible = () => admissibleIn(domain, environment.state);
-    const turn = await policy.act({ messages, tools: domain.tools, task, seed, step, admissible }, signal);
+    const seen = { messages: seenByAgent(messages), tools: domain.tools, admissible };
+    const turn = await policy.act({ ...seen, task, seed, step, faults: environment.end.faults }, signal);
     const result = await environment.step(turn.action, signal);
     const info = result.info as unknown as ToolsStepInfo;
-    const { predictions, stateHash } = info;
-    costs.push(turn.cost, info.userCost, ...predictions.map((prediction) => prediction.cost));
+    const { predictions, userPredictions, stateHash } = info;
+    costs.push(turn.cost, info.userCost, ...[...predictions, ...(userPredictions ?? [])].map(({ cost }) => cost));
     steps.push({
       ...{ message, action: withoutAbsent(turn.action) },
       ...(turn.tokens !== undefined && { tokens: turn.tokens }),
       ...(turn.isCut && { cut: true as const }),
+      ...(userPredictions && { userPredictions }),
       ...{ predictions, reward: result.reward, stateHash, ...(await pictured(environment, settings.keepPicture)) },
     });
     if (turn.isCut) masked.push(message);
     walk = turn.walk ?? walk;
-    verdict = info.verdict ?? verdict;
+    if (info.verdict !== undefined) settled = { verdict: info.verdict, outcome: info.outcome! };
     terminated = result.terminated;
     truncated = result.truncated || (steps.length >= settings.maxSteps && !terminated);
   }
   const { messages, end } = environment;
-  const predictions = steps.flatMap((step) => step.predictions);
-  const found = verdict ?? verifyEpisode(domain, task, end);
-  const settled = await settleVerdict({ domain, task, end, verdict: found, predictions }, settings, signal);
-  const cost = totalCost([...costs, settled.cost]);
-  const ended = { messages, steps, masked, ...(walk && { walk }), terminated, truncated, verdict: settled.verdict };
+  const ranOut = terminated ? {} : { ranOut: `${steps.length} steps did not suffice` };
+  const facts = { ...ranOut, ...environment.facts };
+  settled ??= settle(verifyEpisode(domain, task, end), facts);
+  const { cost: ofJudge, ...found } = await settleVerdict({ domain, task, end, ...settled, facts }, settings, signal);
+  const cost = totalCost([...costs, ofJudge]);
+  const ended = { messages, steps, masked, ...(walk && { walk }), terminated, truncated, ...found };
   return episodeRecord({ ...ended, policyVersion: policy.version, ...first, cost }, task, plan, settings);
 }
 
@@ -115,6 +131,8 @@ export interface RowPlan {
   readonly branchAt: number;
   /** Stream of everything else that the row decides: its task, its noise. */
   readonly rng: Rng;
+  /** From 1; above, an earlier attempt failed by nothing that the agent did. */
+  readonly attempt: number;
 }
 
 interface PlanSettings {
@@ -137,12 +155,63 @@ export function planRow(row: number, { seed, groupSize, branchAt }: PlanSettings
     branchAt,
     // A group has one task, so what picks it is the group's.
     rng: stream.split('plan', group),
+    attempt: 1,
   };
+}
+
+/** Attempts at a row that fails by nothing that the agent did; the last one stands. */
+const ATTEMPTS = 3;
+
+/**
+ * Another attempt at a row; undefined where there were enough. What a group shares stays as it is, unless the last attempt failed
+ * there: then it did in all of the group, which changes alike.
+ * @param failedAt  turns of the agent in that attempt
+ */
+function nextAttempt(plan: RowPlan, failedAt: number): RowPlan | undefined {
+  const attempt = plan.attempt + 1;
+  if (attempt > ATTEMPTS) return undefined;
+  const isShared = failedAt <= plan.branchAt;
+  const envSeed = isShared ? plan.rng.split('attempt', attempt).int(SEED_RANGE) : plan.envSeed;
+  const agentSeed = Rng.fromSeed(plan.agentSeed).split('attempt', attempt).int(SEED_RANGE);
+  return { ...plan, attempt, envSeed, agentSeed };
+}
+
+/** A row, tried again where it fails by nothing that the agent did: its group is neither left short nor given a 0. */
+export async function attempted(
+  make: (plan: RowPlan) => Promise<EpisodeRecord>,
+  first: RowPlan,
+  { scenarioHash, seed, withheld }: Pick<EpisodeSettings, 'scenarioHash' | 'seed' | 'withheld'>,
+): Promise<EpisodeRecord> {
+  const retried: AttemptOutcome[] = [];
+  let cost = NO_COST;
+  for (let plan = first; ; ) {
+    let next: RowPlan | undefined;
+    try {
+      const made = await make(plan);
+      // Where no reward is given at all, none is missing.
+      next = isOfPolicy(made.outcome) || withheld !== undefined ? undefined : nextAttempt(plan, made.steps.length);
+      cost = addCosts(cost, made.cost);
+      if (next === undefined) return { ...made, cost, ...(retried.length > 0 && { retried }) };
+      retried.push(made.outcome);
+    } catch (error) {
+      // The user failed before the agent had a turn.
+      if (!(error instanceof ReverieError) || error.code !== 'USER_TURN_INVALID') throw error;
+      next = nextAttempt(plan, 0);
+      if (next === undefined) throw error;
+      const attempt = attemptId(episodeId(scenarioHash, seed, plan.row), plan.attempt);
+      retried.push({ kind: 'failed_by_user', cause: String(error.values.problem), attempt });
+    }
+    plan = next;
+  }
 }
 
 /** 16 hex digits: the same row of the same job always has the same id. */
 export function episodeId(scenarioHash: string, seed: number, row: number): string {
   return sha256(`${scenarioHash}\n${seed}\n${row}`).slice(0, 16);
+}
+
+function attemptId(episode: string, attempt: number): string {
+  return `${episode}-${attempt}`;
 }
 
 export interface EpisodeSettings {
@@ -158,7 +227,10 @@ export interface EpisodeSettings {
   /** Weight of the episode in training, from what its steps were answered with. */
   readonly weigh: (predictions: readonly Prediction[]) => number;
   /** Decides what exact checks left open; absent: it stays open. */
-  readonly judge?: (ended: EndedEpisode, signal?: AbortSignal) => Promise<{ verdict: Verdict; cost: Cost }>;
+  readonly judge?: (
+    ended: Pick<EndedEpisode, 'domain' | 'task' | 'end' | 'seed'>,
+    signal?: AbortSignal,
+  ) => Promise<{ verdict: Verdict; cost: Cost }>;
   /** Where pictures go, of worlds that have a look; absent: none are kept. */
   readonly keepPicture?: KeepPicture;
   /** Why no reward may be given at all, whatever was found; absent: it may. */
@@ -169,10 +241,12 @@ interface EndedEpisode {
   readonly domain: ToolsDomain;
   readonly task: ToolsTask;
   readonly end: EpisodeEnd;
-  /** What exact checks found. */
+  /** What exact checks found, as far as it may stand. */
   readonly verdict: Verdict;
-  /** Answers to the agent's calls. */
-  readonly predictions: readonly Prediction[];
+  readonly outcome: Outcome;
+  readonly facts: EpisodeFacts;
+  /** Of what a judge draws; the job's unless given. */
+  readonly seed?: number;
 }
 
 /** What an episode was, once it has ended. */
@@ -184,6 +258,7 @@ export interface EndedRun {
   readonly terminated: boolean;
   readonly truncated: boolean;
   readonly verdict: Verdict;
+  readonly outcome: Outcome;
   readonly policyVersion: string;
   readonly walk?: WalkNote;
   /** What there was to see first. */
@@ -191,29 +266,22 @@ export interface EndedRun {
   readonly cost: Cost;
 }
 
-/** The verdict that stands, and what deciding it cost: nothing unless a judge is asked. */
+/** The verdict that stands, with the outcome, and what deciding it cost: nothing unless a judge is asked. */
 export async function settleVerdict(
   ended: EndedEpisode,
   { judge, withheld }: Pick<EpisodeSettings, 'judge' | 'withheld'>,
   signal?: AbortSignal,
-): Promise<{ verdict: Verdict; cost: Cost }> {
-  const verdict = answerable(ended);
-  if (withheld !== undefined) return { verdict: withhold(verdict, withheld), cost: NO_COST };
-  if (judge === undefined || verdict.reward !== null) return { verdict, cost: NO_COST };
-  return judge(ended, signal);
-}
-
-/** What was found, as far as the simulation could bear it: an episode in which a call was refused may have failed for that alone, which is not a 0. */
-function answerable({ verdict, predictions }: EndedEpisode): Verdict {
-  const refused = predictions.some((prediction) => prediction.refused !== undefined);
-  return refused && verdict.reward === 0
-    ? withhold(verdict, 'the simulator refused a call, which may be why it failed')
-    : verdict;
-}
-
-/** The checks stay, as what was found; what they would have been worth does not. */
-function withhold({ checks }: Verdict, reason: string): Verdict {
-  return { reward: null, checks: [...checks, { name: 'reward', passed: null, reason }] };
+): Promise<Settled & { cost: Cost }> {
+  const { verdict, outcome, facts } = ended;
+  if (!isOfPolicy(outcome)) return { verdict, outcome, cost: NO_COST };
+  if (withheld !== undefined) {
+    const open = { kind: 'judged', cause: withheld } as const;
+    return { verdict: withoutReward(verdict, withheld), outcome: open, cost: NO_COST };
+  }
+  if (judge === undefined || verdict.reward !== null) return { verdict, outcome, cost: NO_COST };
+  const decided = await judge(ended, signal);
+  // A judge sees what a world does not tell.
+  return { ...settle(decided.verdict, { ...facts, untold: undefined }), cost: decided.cost };
 }
 
 export function episodeRecord(
@@ -223,10 +291,11 @@ export function episodeRecord(
   settings: EpisodeSettings,
 ): EpisodeRecord {
   const { scenario, scenarioHash, seed, source, userVersion, responderVersion, weigh } = settings;
-  const { row, group, branchAt, firstRow, envSeed } = plan;
+  const { row, group, branchAt, firstRow, envSeed, attempt } = plan;
   const isFork = branchAt > 0 && row !== firstRow;
+  const id = episodeId(scenarioHash, seed, row);
   return {
-    id: episodeId(scenarioHash, seed, row),
+    id,
     row,
     source,
     scenario,
@@ -243,6 +312,7 @@ export function episodeRecord(
     messages: [...ended.messages],
     steps: ended.steps,
     verdict: ended.verdict,
+    outcome: { ...ended.outcome, attempt: attemptId(id, attempt) },
     return: ended.verdict.reward,
     terminated: ended.terminated,
     truncated: ended.truncated,

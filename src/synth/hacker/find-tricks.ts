@@ -201,7 +201,7 @@ class TaskSearch {
     const { environment, settings, signal } = this.request;
     const { task } = this;
     const world = environment();
-    const numbers = { row: -1, group: -1, firstRow: -1, branchAt: 0, envSeed: seed, agentSeed: seed };
+    const numbers = { row: -1, group: -1, firstRow: -1, branchAt: 0, attempt: 1, envSeed: seed, agentSeed: seed };
     const plan = { ...numbers, rng: Rng.fromSeed(seed) };
     const maxSteps = moves.length + SPARE_TURNS;
     const record = await runEpisode(world, policyOf(moves), task, plan, { ...settings, maxSteps }, signal);

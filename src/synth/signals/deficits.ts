@@ -54,7 +54,9 @@ function changes({ name }: Pick<CallSpec, 'name'>, { tools }: Tools): boolean {
 
 const CHECKS: readonly (readonly [pattern: RegExp, kind: Kind])[] = [
   [/^not called: (\S+)/, 'unwanted'],
+  [/^never: (\S+)/, 'unwanted'],
   [/^called: ([^(]+)/, 'left-out'],
+  [/^((?:before|confirmed): .+)/, 'rule'],
   [/^check: (.+)/, 'rule'],
   [/^communicate: ()/, 'untold'],
   [/^state: ()/, 'wrong-state'],
@@ -105,6 +107,8 @@ const SUCCEEDED = 0.5;
  * cut off. Undefined where it did not fail, where rules or solution are lacking, or where the solution does not help from the start.
  */
 export function lostStep(domain: ToolsDomain, task: ToolsTask, record: EpisodeRecord): number | undefined {
+  // What the user does for itself is not to be done again by forks.
+  if (record.steps.some(({ userPredictions }) => userPredictions !== undefined)) return undefined;
   const { rules } = domain;
   const calls = task.reference?.calls;
   if (!isLost(record) || calls === undefined || !calls.every(({ name }) => rules?.tools.has(name))) return undefined;

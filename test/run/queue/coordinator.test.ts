@@ -90,6 +90,7 @@ function record(row: number, more: object = {}): EpisodeRecord {
   return {
     ...{ id: episodeId(SCENARIO, description.seed, row), row, scenarioHash: SCENARIO, task: task.id },
     ...{ messages: [{ role: 'user', content: 'hello' }], steps: [], verdict: { reward: 1, checks: [] }, return: 1 },
+    outcome: { kind: 'judged', cause: null, attempt: '1' },
     ...{ truncated: false, weight: 1, cost: NO_COST, ...more },
   } as unknown as EpisodeRecord;
 }

@@ -95,7 +95,7 @@ describe('the card', () => {
       '3 of 4 episodes were judged. Their mean reward is 0.6667.',
       '| exact checks alone | 2 |',
       '| exact checks and judge judge-2 | 1 |',
-      '| not judged (reward is null) | 1 |',
+      '| not decided (reward is null) | 1 |',
       '| llm | toy-model-1 | 8 |',
       'temperature: 1',
     ])
@@ -169,6 +169,8 @@ describe('parquet', () => {
       reward: 1,
       return: 1,
       judge: 'judge-1',
+      outcome: 'judged',
+      attempt: `${episode.row}-1`,
       license: 'cc-by-4.0',
       backends: ['llm'],
       model_versions: ['toy-model-1'],

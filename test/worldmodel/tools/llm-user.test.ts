@@ -44,10 +44,8 @@ describe('a user by language model', () => {
   });
 
   it('is asked again when it recites its goal or says nothing, and then given up', async () => {
-    const { user: bo } = user(({ attempt }) =>
-      says(attempt === 0 ? `You see: ${goal}` : 'It is T1001.', attempt === 1),
-    );
-    expect(await bo.reply(query())).toMatchObject({ content: 'It is T1001.', done: true, cost: { calls: 2 } });
+    const { user: bo } = user(({ attempt }) => says(attempt === 0 ? `You see: ${goal}` : 'It is T1001.'));
+    expect(await bo.reply(query())).toMatchObject({ content: 'It is T1001.', done: false, cost: { calls: 2 } });
     await expect(user(() => says(' ')).user.reply(query())).rejects.toMatchObject({ code: 'USER_TURN_INVALID' });
     const down = reverieError('LLM_UNREACHABLE', { url: 'u', problem: 'p' });
     await expect(user(() => down).user.reply(query())).rejects.toMatchObject({ code: 'LLM_UNREACHABLE' });

@@ -2,22 +2,25 @@
 // came of them. Each stage keeps what it did in the run's folder, so that a run that was stopped resumes where it was. And `reverie collect`
 // and `reverie eval`: episodes in the domain's exact rules, kept as they were, and as logs in OpenAI's form, for `experience.logs`.
 
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { JsonObject } from '../../../core/canonical-json.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../../../core/files.js';
 import type { Block, Fact, Report, TranscriptLine } from '../../../core/report.js';
 import { mean } from '../../../core/statistics.js';
+import type { ToolsDomain } from '../../../env/tools/domain.js';
 import type { Message } from '../../../env/tools/message.js';
-import type { Prediction } from '../../../env/tools/prediction.js';
-import { elsewhere, isWorkedOutLater, realResponder } from '../../../env/tools/rules-responder.js';
-import { isSolvedAtStart, SOLVED_AT_START } from '../../../env/tools/verify-episode.js';
+import { type Prediction, STATE_CHECKS } from '../../../env/tools/prediction.js';
+import { elsewhere, realResponder } from '../../../env/tools/rules-responder.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
 import { earlyExperience } from '../../../synth/early-experience/early-experience.js';
 import { isFailed } from '../../../synth/episodes/produce-rows.js';
 import { pictureKeeper } from '../../../synth/episodes/run-episode.js';
 import { openAiMessage } from '../../../synth/export/episodes/format.js';
 import type { DatasetReport } from '../../../synth/quality/filter.js';
 import { type Deficit, DeficitLedger } from '../../../synth/signals/deficits.js';
+import { behaviourTable, UserBehaviour } from '../../../synth/signals/user-behaviour.js';
+import { lintTasks } from '../../../synth/tasks/lint-tasks.js';
 import { TextPolicyAgent } from '../../../training/text-play.js';
 import { formatCount, formatCounts, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
@@ -71,6 +74,9 @@ export async function synthEpisodesJob(context: Context) {
   }
 }
 
+/** Tasks without reward that are named. */
+const SHOWN_DEFECTS = 5;
+
 async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue | undefined) {
   const { scenario, out, log, metrics, progress } = context;
   const { config } = scenario;
@@ -80,10 +86,12 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   const { responder, budget } = parts;
   const evaluationSet = episodesSet(context, parts, responder, tasks);
   const { gates, judge } = await passGates(context, parts, tasks);
-  const free = tasks.filter((task) => !isWorkedOutLater(task) && isSolvedAtStart(domain, task));
-  if (free.length > 0) log(`No reward is given in ${free.map(({ id }) => `"${id}"`).join(', ')}: ${SOLVED_AT_START}.`);
+  const unfit = (await lintTasks(domain, tasks)).filter(({ shuts }) => shuts);
+  for (const { task, problem } of unfit.slice(0, SHOWN_DEFECTS)) log(`No reward is given in "${task}": ${problem}.`);
+  if (unfit.length > SHOWN_DEFECTS) log(`And ${unfit.length - SHOWN_DEFECTS} more: see reverie audit --tasks.`);
   const statistics = new RowStatistics();
   const ledger = new DeficitLedger();
+  const users = new UserBehaviour();
   const judged = new JudgedRows(context, domain);
   const phase = progress.phase('run', config.synth.episodes, 'episodes');
   let [done, trouble]: [number, string | undefined] = [0, undefined];
@@ -92,9 +100,12 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   const rows = await episodeRows(context, parts, {
     ...{ source: 'synthetic', responder, tasks, withheld: gates.unrewarded, judge: judge?.decide, runner },
     observe: (row) => {
-      statistics.add(row);
-      if (!isFailed(row)) ledger.add(row);
-      judged.judge(row);
+      const kept = judged.judge(row);
+      statistics.add(row, kept);
+      if (!isFailed(row)) {
+        ledger.add(kept ?? row);
+        users.add(row.messages);
+      }
     },
     onProgress: (...now) => {
       [done, trouble] = now;
@@ -114,11 +125,11 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
     const found = sealedText({ format: 'reverie-deficits/1', domain: domain.id, deficits });
     await writeFileAtomic(join(out, 'deficits.json'), found);
     const isWritten = gates.unwritten === undefined;
-    const { data, quality, rejected, datasets } = await makeDatasets(context, domain, judged, isWritten);
+    const { data, quality, rejected, datasets } = await makeDatasets(context, parts, judged, isWritten);
     if (isWritten && config.synth.earlyExperience.counterfactuals > 0)
       datasets.push(await makeEarlyExperience(context, parts, data));
     const { spent } = budget;
-    const { answeredBy, refusedOf, repairedOf } = statistics;
+    const { answeredBy, refusedOf, repairedOf, stateChecks } = statistics;
     const removed = removedTurns(quality);
     const facts: Fact[] = [
       ...episodeFacts(statistics, spent, stoppedBy),
@@ -132,11 +143,12 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
       ...(added.length > 0 ? [['new tasks', formatCount(added.length)] as const] : []),
       ...datasets.map((path): Fact => ['dataset', path]),
     ];
-    const shown = await episodesReport(config.name, facts, { gates, deficits, statistics, data });
+    const beside = behaviourTable(users, await recordedUsers(context, domain));
+    const shown = await episodesReport(config.name, facts, { gates, deficits, statistics, data, beside });
     return {
       ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, data, datasets },
       ...{ ...statistics.counts, accepted: quality.out, imitated: quality.imitated, rejected, removed },
-      ...{ answeredBy, refusedOf, repairedOf, deficits, spent, stoppedBy },
+      ...{ answeredBy, refusedOf, repairedOf, stateChecks, deficits, spent, stoppedBy },
       ...{ mustFail: gates.mustFail ?? null, mustSucceed: gates.mustSucceed ?? null },
       ...{ hacker: hackerResult(gates.tricks), newTasks: added.length },
       report: await publish(context, shown, evaluationSet),
@@ -225,10 +237,23 @@ interface Shown {
   readonly deficits: readonly Deficit[];
   readonly statistics: RowStatistics;
   readonly data: string;
+  /** How simulated users behave beside recorded ones. */
+  readonly beside: readonly Block[];
+}
+
+/** Users of the scenario's records. */
+async function recordedUsers({ scenario }: Context, domain: ToolsDomain): Promise<UserBehaviour> {
+  const users = new UserBehaviour();
+  const { logs, tolerant } = scenario.config.experience;
+  for (const path of logs) {
+    const { episodes } = await readEpisodeLogs(resolve(scenario.folder, path), { domain, tolerant });
+    for (const { messages } of episodes) users.add(messages);
+  }
+  return users;
 }
 
 async function episodesReport(name: string, rows: readonly Fact[], shown: Shown): Promise<Report> {
-  const { gates, deficits, statistics, data } = shown;
+  const { gates, deficits, statistics, data, beside } = shown;
   const shut = gates.unwritten ?? gates.unrewarded;
   const what = gates.unwritten === undefined ? '' : ' and no dataset was written';
   const warning = `No episode was given a reward${what}. ${shut}`;
@@ -237,8 +262,10 @@ async function episodesReport(name: string, rows: readonly Fact[], shown: Shown)
     blocks: [
       ...(shut === undefined ? [] : [{ kind: 'paragraph', tone: 'warning', text: warning } as const]),
       { kind: 'facts', rows },
+      ...checkTable(statistics),
       ...deficitTable(deficits),
       ...taskTable(statistics),
+      ...beside,
       ...(gates.tricks?.tricks ?? []).map(({ task, by, moves, truth, episode }) => {
         const found = { role: 'verdict', text: `exact checks: ${truth}`, note: 'earned nothing' } as const;
         const title = `Reward for nothing · ${task} · the ${by} was taken in by: ${moves.join(', then ')}`;
@@ -264,6 +291,22 @@ function imitatedText({ imitated, out }: DatasetReport): string {
 function removedTurns({ filters }: DatasetReport): Record<string, number> {
   const removed = filters.filter(({ turnsIn, turnsOut }) => turnsIn !== turnsOut);
   return Object.fromEntries(removed.map(({ name, turnsIn, turnsOut }) => [name, turnsIn - turnsOut]));
+}
+
+/** What simulated answers were held to; nothing where none was simulated. */
+function checkTable({ answeredBy, stateChecks }: RowStatistics): Block[] {
+  const calls = Object.values(answeredBy).reduce((sum, count) => sum + count, 0);
+  const rows = STATE_CHECKS.flatMap((name) => {
+    const found = stateChecks[name];
+    if (found === undefined) return [];
+    const { held, unchecked, refused } = found;
+    return [[name, ...[held, refused, unchecked].map(formatCount), formatPercent((held + refused) / calls)]];
+  });
+  if (rows.length === 0) return [];
+  const columns = ['check', 'held', 'refused', 'could not be read', 'decided, of all calls'];
+  const note =
+    'Simulated answers against the typed state; a refused one was repaired or not used. docs/tools.md says what each check is.';
+  return [{ kind: 'table', title: 'Answers held to the state', columns, rows, note }];
 }
 
 const LOST_TASKS = 4;
@@ -305,7 +348,9 @@ const SHOWN_OF_EACH = 2;
 async function shownEpisodes(episodes: AsyncIterable<EpisodeRecord>): Promise<Block[]> {
   const shown = new Map<string, Block[]>();
   for await (const record of episodes) {
-    const outcome = record.return === null ? 'not judged' : record.return > 0.5 ? 'succeeded' : 'failed';
+    const { kind } = record.outcome;
+    const judged = kind === 'judged' ? 'not judged' : kind.replaceAll('_', ' ');
+    const outcome = record.return === null ? judged : record.return > 0.5 ? 'succeeded' : 'failed';
     const list = shown.get(outcome) ?? [];
     const title = [record.task, outcome, `row ${record.row}`].join(' · ');
     if (list.length < SHOWN_OF_EACH) shown.set(outcome, [...list, details(title, transcriptOf(record))]);
@@ -318,7 +363,14 @@ function details(title: string, lines: readonly TranscriptLine[]): Block {
 }
 
 /** What was said, which calls were made, who answered them, and what was found at the end. */
-function transcriptOf({ messages, steps, lostStep, verdict, return: reward }: EpisodeRecord): TranscriptLine[] {
+function transcriptOf({
+  messages,
+  steps,
+  lostStep,
+  verdict,
+  outcome,
+  return: reward,
+}: EpisodeRecord): TranscriptLine[] {
   const answers = new Map<string, Prediction>();
   for (const { message, predictions } of steps) {
     const turn = messages[message];
@@ -334,7 +386,8 @@ function transcriptOf({ messages, steps, lostStep, verdict, return: reward }: Ep
   const marks = { true: '✓', false: '✗', null: '?' };
   const checks = verdict.checks.map(({ name, passed, reason }) => `${marks[`${passed}`]} ${name}: ${reason}`);
   const text = checks.join('\n') || 'nothing was checked';
-  return [...lines, { role: 'verdict', text, note: `reward ${reward ?? 'none'}` }];
+  const why = outcome.cause === null ? '' : `; ${outcome.kind.replaceAll('_', ' ')}: ${outcome.cause}`;
+  return [...lines, { role: 'verdict', text, note: `reward ${reward ?? 'none'}${why}` }];
 }
 
 const LONGEST = 1_500;
@@ -345,16 +398,23 @@ function lineOf(message: Message, answers: ReadonlyMap<string, Prediction>): Tra
     const answer = answers.get(message.toolCallId);
     return { role: 'tool', text: shortened(message.content), ...(answer && { note: answerNote(answer) }) };
   }
+  if (message.role === 'user') {
+    const own = (message.calls ?? []).map(
+      ({ name, arguments: given, answer }) => `[${name}(${JSON.stringify(given)}): ${answer}]`,
+    );
+    return { role: 'user', text: shortened([...own, message.content].join('\n')) };
+  }
   if (message.role !== 'assistant') return { role: message.role, text: shortened(message.content) };
   const calls = (message.toolCalls ?? []).map(({ name, arguments: given }) => `${name}(${JSON.stringify(given)})`);
   const text = [message.content ?? '', ...calls].filter((part) => part !== '').join('\n');
   return { role: 'assistant', text: shortened(text) };
 }
 
-function answerNote({ backend, confidence, operations, refused, repaired }: Prediction): string {
+function answerNote({ backend, confidence, operations, refused, repaired, fault }: Prediction): string {
   const changes = operations.length === 0 ? '' : `, ${operations.length} changes`;
   const fate = refused === undefined ? (repaired ? ', repaired' : '') : ', refused';
-  return `${backend}, confidence ${confidence.toFixed(2)}${changes}${fate}`;
+  const wrong = fault === undefined ? '' : `, fault: ${fault.kind}`;
+  return `${backend}, confidence ${confidence.toFixed(2)}${changes}${fate}${wrong}`;
 }
 
 export type RealEpisodesResult = Awaited<ReturnType<typeof episodesOf>>;
@@ -362,10 +422,11 @@ export type RealEpisodesResult = Awaited<ReturnType<typeof episodesOf>>;
 export const collectEpisodesJob = (context: JobContext<ToolsScenario>) => realEpisodesJob(context, 'collect');
 export const evalEpisodesJob = (context: JobContext<ToolsScenario>) => realEpisodesJob(context, 'eval');
 
-async function realEpisodesJob(
-  context: JobContext<ToolsScenario>,
-  job: 'collect' | 'eval',
-): Promise<RealEpisodesResult> {
+async function realEpisodesJob(given: JobContext<ToolsScenario>, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
+  // Records are of the world as it is.
+  const isPlain = job === 'collect' && given.scenario.config.faults !== undefined;
+  const config = { ...given.scenario.config, faults: undefined };
+  const context = isPlain ? { ...given, scenario: { ...given.scenario, config } } : given;
   const { scenario, seed, inputs } = context;
   const parts = await makeParts({ ...context, real: true });
   try {

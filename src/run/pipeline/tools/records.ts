@@ -158,10 +158,11 @@ function livedOf({ steps, messages }: PlayedText, domain: ToolsDomain, task: Too
     for (const { operations } of predictions) state = applyOperations(state, operations);
     return { message, action, predictions, reward, stateHash: stateHash(state) };
   });
-  const verdict = steps.at(-1)!.info.verdict;
+  const { verdict, outcome } = steps.at(-1)!.info;
   return {
     ...{ messages, steps: kept, terminated: verdict !== undefined, truncated: false },
     verdict: verdict ?? { reward: null, checks: [] },
+    outcome: outcome ?? { kind: 'judged', cause: 'it did not end' },
     ...{ policyVersion: 'demonstrated', cost: NO_COST },
   };
 }

@@ -165,7 +165,9 @@ export class EpisodeStatistics {
     this.bySplit[record.split]++;
     for (const { backend, modelVersion } of record.steps.flatMap((step) => step.predictions))
       count(this.answers, backend, modelVersion);
-    if (verdict.reward === null) count(this.deciders, 'not judged (reward is null)');
+    const { kind } = record.outcome;
+    if (verdict.reward === null)
+      count(this.deciders, `${kind === 'judged' ? 'not decided' : kind.replaceAll('_', ' ')} (reward is null)`);
     else {
       this.rewards.judged++;
       this.rewards.sum += verdict.reward;

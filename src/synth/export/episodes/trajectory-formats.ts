@@ -57,7 +57,11 @@ function atifSteps(record: EpisodeRecord): JsonObject[] {
     if (message.role === 'assistant') {
       const extra = { reward: rewards[index], loss: mask[index] };
       steps.push({ step_id, source: 'agent', ...atifTurn(message, record.messages), extra });
-    } else steps.push({ step_id, source: message.role, message: message.content });
+    } else {
+      // What a user does by its own tools is context that the agent never saw.
+      const own = message.role === 'user' && message.calls && { extra: { user_calls: message.calls, loss: 0 } };
+      steps.push({ step_id, source: message.role, message: message.content, ...(own as JsonObject | false) });
+    }
   });
   return steps;
 }
@@ -107,6 +111,7 @@ export function adpFormat({ tools, license, adapt }: FormatContext): EpisodeForm
       if (hasParallelCalls(record.messages)) adapt('parallel calls made one after another');
       const rewards = stepRewards(record);
       const content = record.messages.flatMap((message, index): JsonObject[] => {
+        if (message.role === 'user' && message.calls) adapt("calls of the user's own tools left out");
         if (message.role === 'user') return [{ class_: 'text_observation', content: message.content, source: 'user' }];
         return message.role === 'assistant' ? adpActions(message, rewards[index], record.messages) : [];
       });
@@ -150,6 +155,7 @@ const MESSAGE: ParquetColumns = {
   tool_call_id: 'text',
   name: 'text',
   is_error: 'boolean',
+  user_calls: 'text',
 };
 
 /** One answered call: who answered, how sure, what it changed. */
@@ -178,6 +184,9 @@ const EPISODE: ParquetColumns = {
   weight: 'double',
   checks: 'text',
   judge: 'text',
+  outcome: 'text',
+  outcome_cause: 'text',
+  attempt: 'text',
   terminated: 'boolean',
   truncated: 'boolean',
   lost_step: 'integer',
@@ -275,6 +284,7 @@ function wideMessage(message: Message): JsonObject {
   if (message.role === 'tool') {
     return { role, content, tool_call_id: message.toolCallId, name: message.name, is_error: message.isError ?? false };
   }
+  if (message.role === 'user' && message.calls) return { role, content, user_calls: JSON.stringify(message.calls) };
   if (message.role !== 'assistant') return { role, content };
   const calls = callsOf(message).map(openAiCall);
   return { role, content, reasoning_content: message.reasoning ?? null, tool_calls: calls.length > 0 ? calls : null };

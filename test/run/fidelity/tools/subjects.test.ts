@@ -61,7 +61,7 @@ describe('the service desk', () => {
     expect(opened.truth).toMatchObject({ kind: 'environment', transitions: 30 });
     const [report] = reports;
     const ids = report.sections.map(({ id }) => id);
-    expect(ids).toEqual('one-step k-steps reward-end calibration rank must-fail horizon'.split(' '));
+    expect(ids).toEqual('one-step k-steps reward-end calibration rank must-fail noise horizon'.split(' '));
     for (const name of ['one-step.all-right', 'k-steps.end-state', 'reward-end.reward-exact', 'must-fail.passed'])
       expect(figureOf(report, name), name).toBe(1);
     expect(figureOf(report, 'calibration.ece')).toBeNull();

@@ -1,0 +1,312 @@
+// What a simulated user may not do, found without a model: leave early, say again what it said, make up what its goal does not hold, recite
+// its instructions, speak as the agent, or answer nothing. Rules here would rather let a fault pass than blame a user who did as people do.
+
+import { type SpokenMessage, spokenMessages } from './message.js';
+import type { UserQuery, UserTurn } from './tools-family.js';
+
+export const USER_FAULTS = [
+  'says nothing',
+  'gives its goal away',
+  'speaks as the agent',
+  'repeats itself',
+  'makes something up',
+  'ends early',
+  'answers nothing',
+] as const;
+type FaultName = (typeof USER_FAULTS)[number];
+
+/** Longer turns are no speech. */
+const MAX_CHARS = 4_000;
+
+interface Spoken {
+  /** What is said now. */
+  readonly content: string;
+  readonly done: boolean;
+  readonly goal: string;
+  /** All that the user may know: who it is, what it wants, what it was told. */
+  readonly known: string;
+  /** What the user said before, oldest first. */
+  readonly before: readonly string[];
+  /** What the agent said, oldest first. */
+  readonly heard: readonly string[];
+}
+
+/**
+ * Why a simulated user may not say this: `NAME: sentence`; undefined where nothing is wrong with it.
+ * @param isHard it is to make it hard for the agent: it need not answer
+ */
+export function userFault(
+  query: UserQuery,
+  turn: Pick<UserTurn, 'content' | 'done'>,
+  isHard = false,
+): string | undefined {
+  const { goal, persona = '', opening = '' } = query.task.user;
+  const spoken = spokenMessages(query.messages);
+  const said = (role: SpokenMessage['role']) => spoken.flatMap((one) => (one.role === role ? [one.content] : []));
+  const heard = said('assistant');
+  const own = query.messages.flatMap((message) => (message.role === 'user' ? (message.calls ?? []) : []));
+  const found = [...own, ...(query.calls ?? [])].map(({ answer }) => answer);
+  const dictated = quotedIn(goal);
+  const content = dictated.reduce((text, phrase) => text.replaceAll(phrase, ' '), turn.content).trim();
+  const before = said('user');
+  const known = [goal, persona, opening, ...before, ...heard, ...found].join('\n');
+  const one: Spoken = { goal, heard, before, done: turn.done, content, known };
+  // What its goal has it say, word for word, is said for the goal's sake.
+  if (content === '' && turn.content.trim() !== '') return undefined;
+  for (const [name, check] of CHECKS) {
+    const problem = isHard && check === evasion ? undefined : check(one);
+    if (problem !== undefined) return `${name}: ${problem}`;
+  }
+  return undefined;
+}
+
+const CHECKS: readonly (readonly [FaultName, (spoken: Spoken) => string | undefined])[] = [
+  ['says nothing', silence],
+  ['gives its goal away', recital],
+  ['speaks as the agent', wrongRole],
+  ['repeats itself', repetition],
+  ['makes something up', invention],
+  ['ends early', earlyEnd],
+  ['answers nothing', evasion],
+];
+
+/** Texts in quotation marks: a goal may dictate a sentence. */
+function quotedIn(goal: string): string[] {
+  const found = [...goal.matchAll(/"([^"]{12,})"|(?<=^|[\s(:])'((?:[^']|(?<=\w)'(?=\w)){12,})'(?=[\s.,;:!?)]|$)/g)];
+  return found.map(([, double, single]) => (double ?? single).trim());
+}
+
+const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+const shortened = (text: string) => (text.length > 60 ? `${text.slice(0, 57)}...` : text);
+
+function silence({ content, done }: Spoken): string | undefined {
+  if (content.length > MAX_CHARS) return `content has ${content.length} characters; a user says at most ${MAX_CHARS}.`;
+  return done || /[\p{L}\p{N}\p{Extended_Pictographic}]/u.test(content) ? undefined : 'content is empty.';
+}
+
+/** From this many words on, a goal is worth hiding; so many of them in a row, or half of it, are a quotation. */
+const HIDDEN_WORDS = 25;
+const QUOTED_WORDS = 15;
+/** So many in a row that speak to the user ("you want to") are its instruction. */
+const ADDRESSED_WORDS = 6;
+/** A goal of so many words, told to this share in one message, is no wish any more. */
+const LONG_GOAL = 40;
+const WHOLE = 0.7;
+const META =
+  /\b(?:my (?:hidden )?(?:goal|instructions?|persona|scenario|system prompt) (?:is|are|says?|tells?)|(?:i (?:was|am|'m)|i've been) (?:instructed|told by my instructions|playing (?:the )?role)|as (?:a|the) simulated user|simulat(?:ed|ing) (?:a |the )?user|according to my (?:goal|instructions|persona|scenario)|as an ai\b|language model|developer instructions|my next (?:input|message|turn) should)/i;
+
+function recital({ content, goal }: Spoken): string | undefined {
+  const meta = META.exec(content);
+  if (meta !== null) return `content speaks of "${meta[0]}"; a user has no instructions.`;
+  const [hidden, said] = [wordsOf(goal), wordsOf(content)];
+  const text = ` ${said.join(' ')} `;
+  const rows = (words: readonly string[], size: number) =>
+    Array.from({ length: Math.max(0, words.length - size + 1) }, (_, i) => words.slice(i, i + size));
+  const isSaid = (row: readonly string[]) => text.includes(` ${row.join(' ')} `);
+  const problem = 'content quotes the goal. Say one thing at a time, in words of your own.';
+  const isAddressed = (row: readonly string[]) => /^(?:you|your)$/.test(row[0]) && row.length === ADDRESSED_WORDS;
+  if (rows(hidden, ADDRESSED_WORDS).some((row) => isAddressed(row) && isSaid(row))) return problem;
+  const run = Math.max(QUOTED_WORDS, Math.floor(hidden.length / 2));
+  if (hidden.length >= HIDDEN_WORDS && rows(hidden, run).some(isSaid)) return problem;
+  if (hidden.length < LONG_GOAL) return undefined;
+  const asUser = (words: readonly string[]) => words.map((word) => FIRST_PERSON[word] ?? word);
+  const told = new Set(rows(asUser(said), 3).map(String));
+  const all = rows(asUser(hidden), 3).map(String);
+  return all.filter((row) => told.has(row)).length >= WHOLE * all.length
+    ? 'content tells the whole goal at once. Say one thing at a time.'
+    : undefined;
+}
+
+const FIRST_PERSON: Readonly<Record<string, string>> = {
+  ...{ you: 'i', your: 'my', yours: 'mine', yourself: 'myself', are: 'am', me: 'i' },
+};
+
+/** What an agent says to a user, and no user to an agent. */
+const AGENT_WORDS = [
+  /\b(?:to (?:assist|help) you|i can (?:assist|help) you|provide the following|i(?:'ll| will)? need (?:your|the following)|if you need (?:any )?further assistance|feel free to (?:ask|let me know)|please let me know if you(?:'d| would) like)\b/i,
+  /\b(?:how (?:can|may) i (?:help|assist)|is there anything else i can (?:help|assist|do))\b/i,
+  /\bi(?:'d| would)? be (?:happy|glad) to (?:help|assist)\b/i,
+  /\b(?:thank you|thanks) for (?:contacting|reaching out|calling)\b/i,
+  /\b(?:could|can|would|will) you (?:please )?(?:provide|share|give me|tell me|confirm) (?:me )?(?:with )?your\b/i,
+  /\bplease (?:provide|share|give me|confirm) (?:me )?(?:with )?your\b/i,
+  /\b(?:i(?:'ve| have)|i'll|i will|let me) (?:now |just |successfully |go ahead and )*(?:look(?:ed)? up|process(?:ed)?|cancel(?:l?ed)?|update[d]?|transfer(?:red)?|issue[d]?) (?:your|you)\b/i,
+  /\byour (?:[\w#-]+ ){1,4}(?:has|have) (?:now )?been (?:successfully )?(?:processed|cancell?ed|updated|booked|changed|modified|exchanged|returned|refunded|unlocked|created)\b/i,
+];
+
+function wrongRole({ content }: Spoken): string | undefined {
+  const [words] = AGENT_WORDS.flatMap((pattern) => pattern.exec(content)?.[0] ?? []);
+  return words === undefined ? undefined : `"${words}" is what the agent says. You are the user.`;
+}
+
+/** Fewer words are said twice by anybody. */
+const WORDS_TO_REPEAT = 5;
+const SAME = 0.9;
+const AGREED =
+  /^\W*(?:yes|yeah|yep|sure|ok(?:ay)?|correct|that's (?:right|correct)|please (?:do|proceed|go ahead)|no|none|thank|i confirm|confirmed)\b/i;
+const ASKED_AGAIN =
+  /\b(?:repeat|rephrase|say (?:that|it) again|once more)\b|\bdid(?:n't| not) (?:quite )?(?:catch|understand|receive|get)\b/i;
+const REFUSES = /\b(?:cannot|can't|unable|not (?:possible|allowed|eligible|able|available)|unfortunately|sorry)\b/i;
+
+function repetition({ content, before, heard, goal }: Spoken): string | undefined {
+  const said = wordsOf(content);
+  if (said.length < WORDS_TO_REPEAT || AGREED.test(content)) return undefined;
+  const last = heard.at(-1) ?? '';
+  // Who is asked the same again, or told to insist and refused, says the same.
+  const isAskedAgain =
+    ASKED_AGAIN.test(last) || heard.slice(0, -1).some((one) => alike(wordsOf(one), wordsOf(last)) >= SAME);
+  const insists = /\b(?:insist|repeat|persist|keep (?:asking|saying)|always (?:say|end|begin|start))/i.test(goal);
+  if (isAskedAgain || (insists && REFUSES.test(last))) return undefined;
+  const at = before.findIndex((one) => alike(wordsOf(one), said) >= SAME);
+  if (at < 0) return undefined;
+  return `"${shortened(content)}" was said already (message ${at + 1}). Answer what the agent said last.`;
+}
+
+/** Share of words that two texts have in common. */
+function alike(a: readonly string[], b: readonly string[]): number {
+  const [one, other] = [new Set(a), new Set(b)];
+  const common = [...one].filter((word) => other.has(word)).length;
+  return common / Math.max(1, one.size + other.size - common);
+}
+
+const EMAIL = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
+/** Letters and digits together, or words joined by "_"; or five digits and more. */
+const ID =
+  /#?\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*\b|\b[A-Za-z]+(?:_[A-Za-z0-9]+)+\b|#?\b\d{5,}\b/g;
+/** A code of capitals, where it is called one. */
+const CODE =
+  /\b(?:reservation|booking|order|confirmation|ticket|reference|code|number|id)\b(?:\s+(?:id|code|number|is|:|was))*\W{1,3}([A-Z]{5,8})\b/g;
+/** What looks like an id and is a count, a time, a size or a rank. */
+const NO_ID =
+  /^(?:\d+(?:st|nd|rd|th|am|pm|est|pst|cst|utc|gmt|gb|tb|mb|kg|g|lbs?|oz|cm|mm|m|km|inch|in|ft|l|ml|w|k|x|s|h|hrs?|min|days?|pcs?|ghz|hz|mp|p|d|c)|[a-z]+-\d{1,2}|\d{1,2}-[a-z-]+)$/i;
+const MONEY =
+  /(?:[$€£]\s?|\b(?:usd|eur)\s?)(\d[\d,]*(?:\.\d+)?)|\b(\d[\d,]*(?:\.\d+)?)\s?(?:dollars|euros|usd|eur)\b/gi;
+const MONTHS =
+  'jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?';
+const DATE = new RegExp(
+  `\\b(?:${MONTHS})\\.? (\\d{1,2})(?:st|nd|rd|th)?\\b|\\b(\\d{1,2})(?:st|nd|rd|th)? (?:of )?(?:${MONTHS})\\b|\\b\\d{4}-\\d{2}-(\\d{2})\\b`,
+  'gi',
+);
+const NAME =
+  /\b(?:[Mm]y (?:full |first |last )?name is|[Mm]y name's|[Tt]his is|I am|[Ii]'m)\s+([A-Z][a-z]+(?:\s+[A-Z][a-z]+)*)/g;
+const NO_NAME =
+  /^(?:The|That|This|It|My|An?|Not|In|On|At|So|Just|Very|Sorry|Looking|Trying|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)$/;
+
+function invention({ content, known }: Spoken): string | undefined {
+  const text = known.toLowerCase();
+  const parts = new Set(text.match(/[\p{L}]+|\d+/gu) ?? []);
+  const numbers = numbersIn(known);
+  const squeezed = text.replace(/[^\p{L}\p{N}]/gu, '');
+  const isKnown = (id: string) => squeezed.includes(id.toLowerCase().replace(/[^\p{L}\p{N}]/gu, ''));
+  const all = (pattern: RegExp) =>
+    [...content.matchAll(pattern)].map(([whole, ...groups]) => groups.find(Boolean) ?? whole);
+  const plain = content.replace(EMAIL, ' ');
+  const dates = [...plain.matchAll(DATE)];
+  const undated = plain.replace(DATE, ' ');
+  const ids = [...undated.matchAll(ID)].map(([id]) => id).filter((id) => !NO_ID.test(id));
+  const stray = [...all(EMAIL), ...ids, ...all(CODE)].find((id) => !isKnown(id));
+  if (stray !== undefined) return `"${stray}" is neither in Goal nor was it said. Say that you do not know it.`;
+  const money = [...undated.matchAll(MONEY)].map(([, a, b]) => Number((a ?? b).replaceAll(',', '')));
+  const amount = money.find((value) => !numbers.has(value) && !isSum(value, numbers));
+  if (amount !== undefined) return `the amount ${amount} is neither in Goal nor was it said.`;
+  const date = dates.find(([, ...days]) => !numbers.has(Number(days.find(Boolean))));
+  if (date !== undefined) return `the date "${date[0]}" is neither in Goal nor was it said.`;
+  const name = all(NAME)
+    .flatMap((full) => full.split(/\s+/))
+    .filter((word) => !NO_NAME.test(word));
+  const alien = name.find((word) => !parts.has(word.toLowerCase()));
+  return alien === undefined ? undefined : `the name "${alien}" is neither in Goal nor was it said.`;
+}
+
+function numbersIn(text: string): Set<number> {
+  const written = text.replace(/(?<=\d),(?=\d{3})/g, '').match(/\d+(?:\.\d+)?/g) ?? [];
+  return new Set(written.map(Number));
+}
+
+/** People add up what they are told. */
+function isSum(value: number, numbers: ReadonlySet<number>): boolean {
+  const near = [...numbers];
+  const isNumber = (wanted: number) => near.some((one) => Math.abs(one - wanted) < 0.005);
+  return near.some((one) => isNumber(value - one) || isNumber(value + one)) || isNumber(Math.round(value));
+}
+
+/** What an agent asks when it is done, which nobody need answer. */
+const CLOSING =
+  /\b(?:anything else|something else|further (?:questions?|assistance|help)|else i can|need (?:any )?(?:more|other|additional) (?:help|assistance)|have a (?:great|nice|good|wonderful)|other questions?|feel free|don't hesitate)\b/i;
+const ASKS =
+  /\b(?:please (?:provide|share|confirm|let me know|tell|specify|choose|reply|give|verify|select|type)|could you|can you|would you|do you|did you|shall i|should i|may i have|i(?:'ll| will)? need your|let me know (?:if|which|how|what|whether))\b/i;
+const PROMISES =
+  /\b(?:one moment|just a moment|hold on|please wait|bear with me|let me (?:check|look|pull|retrieve|verify|see|find|process)|i(?:'ll| will) (?:now )?(?:check|look|proceed|process|cancel|update|book|retrieve|verify|go ahead|start|initiate|change|exchange|return))\b/i;
+const DECLINES =
+  /\b(?:no|never ?mind|forget it|not (?:now|necessary|needed|interested)|don't (?:want|need|bother)|another time|in that case|no need)\b/i;
+/** Says goodbye, which does for an offer, and not where the agent must know something first. */
+const LEAVES =
+  /\b(?:that(?:'s| is|'ll be| will be) all|i(?:'ll| will) (?:think|call|contact|get back|try|leave|keep))\b/i;
+const AGREES =
+  /\b(?:yes|yeah|sure|ok(?:ay)?|go ahead|please (?:do|proceed)|do (?:it|that|so)|i confirm|sounds good|that works)\b/i;
+
+function earlyEnd({ content, done, heard }: Spoken): string | undefined {
+  if (!done) return undefined;
+  const last = heard.at(-1);
+  if (last === undefined) return 'done is true before the agent said anything.';
+  const request = openRequest(last);
+  const promise = PROMISES.exec(last.split('\n').at(-1)!)?.[0];
+  if (request === undefined && promise === undefined) return undefined;
+  const isNeeded = request !== undefined && Object.values(ITEMS).some((item) => item.test(request));
+  const declines = DECLINES.test(content) || (!isNeeded && LEAVES.test(content));
+  if (declines && (/^\W*no\b/i.test(content) || !AGREES.test(content))) return undefined;
+  const open = request === undefined ? `promised something ("${promise}")` : `asked "${shortened(request)}"`;
+  return `done is true although the agent just ${open} and nothing came of it yet.`;
+}
+
+/** The sentence in which the agent asks for something, unless it only asks whether that is all. */
+function openRequest(text: string): string | undefined {
+  const sentences = text.split(/(?<=[.!?])\s+|\n+/).filter((sentence) => /\p{L}/u.test(sentence));
+  const asked = sentences.filter(
+    (sentence) => (sentence.includes('?') || ASKS.test(sentence)) && !CLOSING.test(sentence),
+  );
+  return CLOSING.test(sentences.at(-1) ?? '') ? undefined : asked.at(-1)?.trim();
+}
+
+/** What is asked for, and how a user who tells it calls it. */
+const ITEMS: Readonly<Record<string, RegExp>> = {
+  ...{ 'user id': /\buser id\b/i, email: /\be-?mail\b/i, 'zip code': /\b(?:zip|postal) ?code\b/i, phone: /\bphone\b/i },
+  ...{
+    'order number': /\border (?:id|number)\b/i,
+    reservation: /\b(?:reservation|booking|confirmation) (?:id|code|number)\b/i,
+  },
+  ...{
+    'employee number': /\bemployee (?:id|number)\b/i,
+    badge: /\bbadge\b/i,
+    'date of birth': /\b(?:date of birth|birthday)\b/i,
+  },
+};
+const UNKNOWN =
+  /\b(?:don't|do not|can't|cannot|didn't|not sure|no idea|forgot|lost|remember|prefer not|rather not|unfortunately|afraid|without|instead|not have)\b/i;
+const COMMON = new Set(
+  (
+    'about after again also been before could from have help into just like more need other please some sure thank thanks that their them then there ' +
+    'they this want what when where which will with would your yours'
+  ).split(' '),
+);
+
+/** The agent asked for one thing, and got another; or what is said has nothing to do with either side. */
+function evasion({ content, done, heard, goal, before }: Spoken): string | undefined {
+  const last = heard.at(-1);
+  if (done || last === undefined || UNKNOWN.test(content) || content.includes('?')) return undefined;
+  const request = openRequest(last);
+  if (request === undefined) return undefined;
+  const named = (text: string) => Object.keys(ITEMS).filter((item) => ITEMS[item].test(text));
+  const [asked, told] = [named(last), named(content)];
+  const isOther = asked.length === 1 && told.length > 0 && !told.includes(asked[0]) && /\d|@/.test(content);
+  if (isOther && before.some((one) => told.some((item) => ITEMS[item].test(one))))
+    return `the agent asked for the ${asked[0]}; the ${told[0]} was told before.`;
+  const content4 = (text: string) => wordsOf(text).filter((word) => word.length > 3 && !COMMON.has(word));
+  const about = new Set([...content4(last), ...content4(goal), ...before.flatMap(content4)]);
+  const said = content4(content);
+  const isRelated = said.some(
+    (word) => about.has(word) || [...about].some((one) => one.slice(0, 5) === word.slice(0, 5)),
+  );
+  if (said.length < 3 || isRelated || /\d/.test(content) || AGREES.test(content) || DECLINES.test(content))
+    return undefined;
+  return `the agent asked "${shortened(request)}", and this answers something else.`;
+}
