@@ -138,7 +138,7 @@ describe('retrieval', () => {
     const config = parseToolsModelConfig({ kind: 'tools', llm: { retrieval: { k: 7, lag: 10, sources: 'both' } } });
     const router = await makeRouter(config, { domain: closing.domain, model, index: indexOf(asked) });
     await router.answer({ ...closing, row: 50 });
-    expect(asked).toEqual([[expect.objectContaining({ beforeRow: 40, sources: 'both' }), 7]]);
+    expect(asked).toContainEqual([expect.objectContaining({ beforeRow: 40, sources: 'both' }), 7]);
     const [reference] = sectionsOf(model.requests[0]).Records as JsonObject[];
     const { name, arguments: given } = lived.call;
     expect(reference).toMatchObject({ call: name, arguments: given, operations: lived.operations });
