@@ -31,7 +31,7 @@ export const llmSection = z
         '`short`: neither policy, tools, schema nor rules of the reply are shown, as to a model that was trained on this domain (export `world-model`).',
       ),
     stateTokens: positive
-      .default(750)
+      .default(700)
       .describe('Tokens of the state shown in an episode; a larger state is cut to what its calls need.'),
     ...replyKeys('reply'),
     minConfidence,

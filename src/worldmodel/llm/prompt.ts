@@ -223,17 +223,17 @@ export interface Refused {
   readonly problems: readonly string[];
 }
 
-const ROLE = `You simulate the tools of an environment in which an agent serves a user. For one call of the agent you answer what the tool does, as its program would: exactly, without helping the agent and without inventing anything.`;
+const ROLE = `You simulate the tools of an environment in which an agent serves a user. You answer one call of the agent as the tool's program would: exactly, without helping the agent or inventing anything.`;
 
 const RULES = [
-  'Reason first: look up what the call needs, decide whether it is possible, work out what follows.',
+  'Reason first: what the call needs, whether it is possible, what follows.',
   'The observation is the very text the tool returns, in the form of past answers: JSON (which sections show as such) or a short sentence, no comment. A call that fails returns "Error: " and the reason.',
-  'Be as strict as a program: a call fails if something it names does not exist or its description forbids it. The policy binds the agent; a tool enforces of it only what its description or past calls show.',
-  'Episode tells what was said and called in this very episode: facts. Records are calls of other episodes: they show how tools behave; their entities may be different here.',
-  'State shows entities as they were when the episode began, Changed what is otherwise now: an entity there replaces the one in State; "removed" is gone, "partial" is not shown whole. Together they are the truth. Collections counts the entries of those not shown whole. An entity that the call names by its id, and that is neither shown nor "hidden", does not exist.',
-  'operations change the state as it is now, as JSON Patch; "value" is JSON written as text. Tools of kind read or generic change nothing, and neither does a call that fails. Change all that the tool changes, and nothing else.',
+  'Be strict: a call fails if something it names does not exist or its description forbids it. The policy binds the agent; a tool enforces of it only what its description or past calls show.',
+  'Episode tells what was said and called in this very episode: facts. Records are calls of other episodes: how tools behave; entities may differ.',
+  'State shows entities as they were when the episode began, Changed what is otherwise now: an entity there replaces the one in State; "removed" is gone, "partial" is not shown whole. Together they are the truth. Collections counts entries where not all are shown. An entity that the call names by its id, and that is neither shown nor "hidden", does not exist.',
+  'operations change the state as it is now, as JSON Patch; "value" is JSON written as text. Reads, generic tools and failed calls change nothing. Change all that the tool changes, nothing else.',
   'Use no id that is not in State, Changed, Episode or Call, unless an operation creates it.',
-  'reward and terminated are only recorded. confidence is the probability that your answer is right in every detail.',
+  'reward and terminated are only recorded. confidence is the probability that all of your answer is right.',
 ];
 
 const DECLARED =
