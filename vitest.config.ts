@@ -13,16 +13,19 @@ const APART = [
 
 /** What takes long begins first, so that nothing is left over at the end, alone on one core. */
 const LONG = [
+  '/test/clients/trl',
+  '/test/clients/verl',
   '/test/native/',
-  '/test/serve/glue/',
+  '/test/screens/',
   '/test/e2e/',
-  '/test/synth/export-episodes/',
+  '/test/llm/contract-real',
   '/test/serve/hosts/',
   '/test/serve/validate/',
-  '/test/serve/facades/ors/',
-  '/test/llm/contract-real',
+  '/test/serve/page',
+  '/test/packs/',
   '/test/run/pipeline/',
-  '/test/synth/queue/',
+  '/test/synth/',
+  '/test/fidelity/',
   '/test/nn/decoder/',
 ];
 

@@ -111,6 +111,20 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'our own SAC from scratch, one update a real step (pendulum) or two (swing-up)',
     load: async () => (await import('./learning.js')).plannerSteps,
   },
+  'llm.quirks': {
+    title:
+      'Behaviours of real servers of language models, from public reports and documentation: met with the right answer or a named error ÷ tried',
+    unit: 'share',
+    baseline: 'none',
+    load: () => import('./llm-quirks.js'),
+  },
+  'llm.tokens': {
+    title:
+      'Prompt of a call of the world on the recorded episodes of the service desk: tokens (raw: the share that a prefix cache holds); less is better',
+    unit: 'tokens',
+    baseline: 'none',
+    load: () => import('./llm-tokens.js'),
+  },
   'llm.overhead': {
     title:
       'A call of a language model, 2,000 episodes at once, server that answers at once: CPU of ours ÷ of a bare undici pool (raw: with a cache, memory); less is better',
@@ -130,6 +144,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     unit: 'points',
     baseline: 'the same model as it is, the same prompt',
     load: () => import('./experience-smollm2.js'),
+  },
+  'world-model.smollm2': {
+    title:
+      "Exact next states of SmolLM2-135M-Instruct as backend `llm` on held-out tasks of helpdesk and ALFWorld: after TRL's SFT on the export `world-model` − as it is, in points (long; goes on where it was; raw: each domain and seed, changing calls, observations)",
+    unit: 'points',
+    baseline: 'the same model as it is, the same prompt',
+    load: () => import('./world-model-smollm2.js'),
   },
   'serve.binary': {
     title:
@@ -249,6 +270,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'none',
     load: () => import('./fidelity-speed.js'),
   },
+  'trust.answers': {
+    title:
+      'Planted false replies of a world that are refused by its typed state, without a model (raw: true ones accepted, each check, each miss)',
+    unit: 'share',
+    baseline: 'none',
+    load: () => import('./trust-answers.js'),
+  },
   'house.size': {
     title: 'Lines of TypeScript in `src` (raw: each room)',
     unit: 'lines',
@@ -280,6 +308,20 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     unit: 'ratio',
     baseline: 'none',
     load: () => import('./trust-users.js'),
+  },
+  'trust.rewards': {
+    title:
+      'Planted episodes (wrong, lucky, incomplete, policy-breaking; right in other words, in another order) in six domains that are given what they are worth (raw: by kind, misses, wrong ones imitated); needs REVERIE_SHARED_DATA',
+    unit: 'share',
+    baseline: 'none',
+    load: () => import('./trust-rewards.js'),
+  },
+  'trust.tasks': {
+    title:
+      'Planted and publicly reported defects of tasks that the audit of tasks finds (raw: what it says of the tasks of τ-bench and helpdesk); needs REVERIE_SHARED_DATA',
+    unit: 'share',
+    baseline: 'none',
+    load: () => import('./trust-tasks.js'),
   },
 };
 

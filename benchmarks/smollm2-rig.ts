@@ -14,7 +14,7 @@ import { MOST_COMMANDS, writeErrands } from './errands.js';
 import { PythonPeer } from './python-peer.js';
 import type { ServerWish } from './serve-process.js';
 
-const REQUIREMENTS = [
+export const REQUIREMENTS = [
   ...['torch==2.15.0', 'trl==1.16.0', 'transformers==5.23.0', 'datasets==5.2.0', 'jinja2==3.1.6'],
   ...['peft==0.21.2', 'gguf==0.19.0'],
 ];

@@ -13,9 +13,11 @@ This file is for when you want to see, or change, what happens in between:
     MODEL=Qwen/Qwen3-0.6B IMITATE=runs/desk/datasets/trl python reverie_trl.py     # first what `reverie export` wrote
 """
 
+import functools
 import inspect
 import json
 import keyword
+import operator
 import os
 import re
 import urllib.error
@@ -105,12 +107,44 @@ class Environment:
 _TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict}
 
 
-def _type(schema):
+def _plain(schema, root, hops=8):
+    """The schema with what it refers to and all that it must also fit, in one object."""
+    if not isinstance(schema, dict) or hops == 0:
+        return {}
+    found = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
+    parts = list(schema.get("allOf", []))
+    if isinstance(schema.get("$ref"), str) and schema["$ref"].startswith("#"):
+        target = root
+        for key in schema["$ref"][1:].split("/")[1:]:
+            key = key.replace("~1", "/").replace("~0", "~")
+            target = target.get(key, {}) if isinstance(target, dict) else {}
+        parts.append(target)
+    for part in (_plain(part, root, hops - 1) for part in parts):
+        names = [*part.get("properties", {}), *found.get("properties", {})]
+        both = {name: [of["properties"][name] for of in (part, found) if name in of.get("properties", {})] for name in names}
+        merged = {name: all_[0] if len(all_) == 1 else {"allOf": all_} for name, all_ in both.items()}
+        required = list(dict.fromkeys([*part.get("required", []), *found.get("required", [])]))
+        found = {**part, **found, **({"properties": merged} if merged else {}), **({"required": required} if required else {})}
+    return found
+
+
+def _type(schema, root, levels=8):
+    schema = _plain(schema, root) if levels else {}
+    ways = schema.get("anyOf", schema.get("oneOf"))
+    if ways and "type" not in schema:
+        # Null says that it may be left out, which a default of None says as well.
+        ways = [_type(way, root, levels - 1) for way in ways if _plain(way, root).get("type") != "null"]
+        return functools.reduce(operator.or_, ways) if ways else str
     kind = schema.get("type")
     if isinstance(kind, list):
-        kind = next((one for one in kind if one != "null"), None)
+        kinds = [_TYPES.get(one, str) for one in kind if one != "null"]
+        return functools.reduce(operator.or_, kinds) if kinds else str
+    if kind is None and (values := schema.get("enum", [schema["const"]] if "const" in schema else [])):
+        return functools.reduce(operator.or_, [type(value) for value in values if value is not None] or [str])
+    if kind is None:
+        kind = "object" if "properties" in schema else "array" if "items" in schema else None
     if kind == "array" and isinstance(schema.get("items"), dict):
-        return list[_type(schema["items"])]
+        return list[_type(schema["items"], root, levels - 1)]
     return _TYPES.get(kind, str)
 
 
@@ -134,12 +168,16 @@ def _identifiers(names):
 
 def _method(name, tool, action):
     """A method for a tool, with the signature and docstring that TRL reads; and its arguments' names by their own."""
-    properties, required = tool["parameters"].get("properties", {}), tool["parameters"].get("required", [])
+    root = tool["parameters"]
+    whole = _plain(root, root)
+    properties, required = dict(whole.get("properties", {})), whole.get("required", [])
+    for way in whole.get("anyOf", whole.get("oneOf", [])):
+        properties = {**_plain(way, root).get("properties", {}), **properties}
     bound = dict(zip(properties, _identifiers(list(properties))))
     parameters, lines = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)], []
     for key in sorted(properties, key=lambda one: one not in required):
-        schema, needed = properties[key], key in required
-        kind = _type(schema) if needed else _type(schema) | None
+        schema, needed = _plain(properties[key], root), key in required
+        kind = _type(schema, root) if needed else _type(schema, root) | None
         default = inspect.Parameter.empty if needed else None
         parameters.append(
             inspect.Parameter(

@@ -101,7 +101,7 @@ def fitted(transcripts: list[list[dict]], tool, steps: int) -> tuple[Qwen3ForCau
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     rng = random.Random(0)
     for step in range(steps):
-        batch = rng.sample(encoded, 8)
+        batch = rng.sample(encoded, min(8, len(encoded)))
         length = max(len(one["input_ids"]) for one in batch)
         ids = torch.full((len(batch), length), tokenizer.pad_token_id)
         labels = torch.full((len(batch), length), -100)
@@ -181,6 +181,7 @@ def asked() -> argparse.Namespace:
     options.add_argument("--steps", type=int, default=20, help="steps of GRPO")
     options.add_argument("--rollouts", type=int, default=8, help="rollouts of a step, all of one task")
     options.add_argument("--calls", type=int, default=8, help="calls of tools in a rollout at most")
+    options.add_argument("--tokens", type=int, default=1024, help="tokens of a rollout at most")
     options.add_argument("--transcripts", type=int, default=32, help="solved episodes to begin with")
     options.add_argument("--fit-steps", type=int, default=100, help="steps of imitating them")
     options.add_argument("--seed", type=int, default=1)
@@ -209,7 +210,7 @@ def main() -> None:
             max_steps=given.steps,
             per_device_train_batch_size=given.rollouts,
             num_generations=given.rollouts,
-            max_completion_length=1024,
+            max_completion_length=given.tokens,
             max_tool_calling_iterations=given.calls,
             learning_rate=1e-5 if "MODEL" in os.environ else 1e-3,
             use_cpu=not torch.cuda.is_available(),

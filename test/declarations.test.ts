@@ -1,11 +1,11 @@
 // The package's declarations in a program of one's own that leaves nothing unchecked, those of libraries included.
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder } from './temporary-folder.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const COMPILER = join(ROOT, 'node_modules', 'typescript-7', 'bin', 'tsc');
@@ -26,13 +26,11 @@ export const told: readonly unknown[] = [observation.length, domain.tasks.length
 `;
 
 describe('the package in a strict program', () => {
-  let folder: string;
+  const folder = temporaryFolder('consumer');
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'reverie-consumer-'));
     mkdirSync(join(folder, 'node_modules'));
     symlinkSync(ROOT, join(folder, 'node_modules', 'reverie'), 'dir');
   });
-  afterAll(() => rmSync(folder, { recursive: true }));
 
   it('compiles, with the declarations of all libraries checked', () => {
     const compilerOptions = {

@@ -1,25 +1,21 @@
 // The public API of tools worlds as a program of one's own uses it: a domain, a model that answers, an agent, episodes.
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as tools from '../src/tools.js';
 import { type ControlledModel, startControlledModel } from './controlled/controlled-model.js';
 import { nativeDomain, scenarioFolder } from './controlled/native-domain.js';
+import { temporaryFolder } from './temporary-folder.js';
 
 const { ExperienceStore, LlmAgent, LlmUser, makeDomain, makeLanguageModel, makeRouter, parseToolsModelConfig } = tools;
 
 let server: ControlledModel;
-let folder: string;
+const folder = temporaryFolder('library');
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-library-'));
   server = await startControlledModel({ domain: await nativeDomain('helpdesk'), seed: 1 });
 });
-afterAll(async () => {
-  await server.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => server.close());
 
 describe('the public API of tools worlds', () => {
   it('has at most 40 values', () => {

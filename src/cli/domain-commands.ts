@@ -2,17 +2,19 @@
 
 import type { Command } from 'commander';
 import { listenForInterrupt } from '../run/interrupt.js';
-import { collected, examplesText, type OutputFlags, positive, wholeNumber, withOutputOptions } from './options.js';
+import { collected, examplesText, type OutputFlags, wholeNumber, withOutputOptions } from './options.js';
 import { EXIT, type Outcome, print, type Terminal } from './terminal.js';
 
 interface InduceFlags extends OutputFlags {
   readonly logs?: readonly string[];
   readonly tolerant?: boolean;
-  readonly acceptUnopposed?: number | true;
   readonly operators?: string;
 }
 
 interface DraftFlags extends OutputFlags {
+  readonly into?: string;
+  readonly write?: readonly string[];
+  readonly logs?: readonly string[];
   readonly from?: string;
   readonly about?: string;
   readonly set?: readonly string[];
@@ -32,22 +34,16 @@ function addInduce(program: Command, terminal: Terminal): void {
     .command('induce')
     .summary('propose rules, state and tasks of a domain from its logs')
     .description(
-      'Of a folder with tools.yaml: finds in records of its tools what calls answer, change and refuse, how ids look and what always holds, each with its support and counter-examples, and writes it to induced.yaml for a person to accept. Also writes what the folder lacks of state.json, state.schema.json, tasks.yaml and scenario.yaml. With --operators, of a scenario whose states are facts about objects (games of PDDL): finds for each action what it needs and what it makes so, and writes that to a file for the backend `operators`. See docs/rules-from-logs.md.',
+      'Of a folder with tools.yaml: finds in records of its tools what calls answer, change and refuse, how ids look and what always holds, tries the rules on held-out logs, and writes them to rules.yaml for a person to read. Also writes what the folder lacks of state.json, state.schema.json, tasks.yaml and scenario.yaml. With --operators, of a scenario whose states are facts about objects (games of PDDL): finds for each action what it needs and what it makes so, and writes that to a file for the backend `operators`. See docs/rules-from-logs.md.',
     )
     .argument('<folder>', "the domain's folder; with --operators: a run of collect, or a scenario")
     .option('--logs <paths...>', "files or folders of records (.jsonl, .json); with --operators by default the run's")
     .option('--tolerant', 'skip records that cannot be read')
-    .option(
-      '--accept-unopposed [support]',
-      'also accept all rules without counter-examples, seen this often or more (default: 1)',
-      positive,
-    )
     .option('--operators <file>', 'write preconditions and effects of actions to this file')
     .addHelpText(
       'after',
       examplesText([
         ['reverie induce hotel --logs hotel/logs', ''],
-        ['reverie induce hotel --logs hotel/logs --accept-unopposed 2', 'once its rules have been read'],
         ['reverie induce runs/seen --operators operators.json', ''],
       ]),
     );
@@ -59,8 +55,7 @@ function addInduce(program: Command, terminal: Terminal): void {
       return print(terminal, json, result, operatorsText(result));
     }
     if (logs === undefined) return command.error("error: required option '--logs <paths...>' not specified");
-    const acceptUnopposed = flags.acceptUnopposed === true ? 1 : flags.acceptUnopposed;
-    const result = await induceDomain(folder, { logs, tolerant, acceptUnopposed });
+    const result = await induceDomain(folder, { logs, tolerant });
     print(terminal, json, result, inductionText(result));
   });
 }
@@ -70,9 +65,12 @@ function addDraft(program: Command, terminal: Terminal, outcome: Outcome): void 
     .command('draft')
     .summary('have a language model write a domain and its tasks')
     .description(
-      "Has a language model write policy, tools, data, tasks, probes and rules of a domain from a description, runs them in the sandbox, tries them by probes of what must fail and what must succeed and by the tasks' solutions, and gives the faults back to be put right. Writes the folder only of a domain that nothing speaks against; draft.json has every draft. See docs/drafted-domains.md.",
+      "Has a language model write policy, tools, data, tasks, probes and rules of a domain from a description, runs them, tries them by probes of what must fail and what must succeed and by the tasks' solutions, and gives the faults back to be put right. Writes the folder only of a domain that nothing speaks against; draft.json has every draft. With --into, of a domain that is there: writes the rules, tasks or probes that it lacks, from its tools, policy, snapshot and logs, and tries rules on the logs. See docs/drafted-domains.md.",
     )
-    .argument('<folder>', 'folder of the new domain')
+    .argument('[folder]', 'folder of the new domain')
+    .option('--into <folder>', 'a domain that is there: write what it lacks')
+    .option('--write <parts...>', 'with --into: rules, tasks, probes')
+    .option('--logs <paths...>', 'with --into: records of its tools')
     .option('--from <file>', 'file with the description')
     .option('--about <text>', 'the description itself')
     .option('--set <path=value>', 'a key of the section llm: llm.url and llm.model are needed; repeatable', collected)
@@ -87,10 +85,15 @@ function addDraft(program: Command, terminal: Terminal, outcome: Outcome): void 
           'reverie draft garage --from garage.md --set llm.url=http://localhost:8000/v1 --set llm.model=NAME',
           'a model served by vLLM',
         ],
+        ['reverie draft --into desk --logs desk/logs --set ...', 'rules, tasks and probes for a domain that has none'],
         ['reverie draft pool --about "A swimming pool: members, courses, lockers" --repairs 8 --set ...', ''],
       ]),
     );
-  withOutputOptions(command).action(async (folder: string, flags: DraftFlags) => {
+  withOutputOptions(command).action(async (given: string | undefined, flags: DraftFlags) => {
+    const folder = flags.into ?? given;
+    if (folder === undefined || (flags.into !== undefined && given !== undefined))
+      return command.error('error: name one folder: of a new domain, or with --into of one that is there');
+    const into = flags.into === undefined ? undefined : { write: flags.write, logs: flags.logs };
     const { draftInto, draftText } = await import('../run/draft.js');
     const tell = (line: string) => terminal.stderr.write(`${line}\n`);
     const interrupt = listenForInterrupt({
@@ -99,7 +102,7 @@ function addDraft(program: Command, terminal: Terminal, outcome: Outcome): void 
       onSecond: () => tell('Stopped.'),
     });
     try {
-      const result = await draftInto(folder, { ...flags, signal: interrupt.signal, log: tell });
+      const result = await draftInto(folder, { ...flags, into, signal: interrupt.signal, log: tell });
       print(terminal, flags.json, result, draftText(result));
     } catch (error) {
       if (!interrupt.signal.aborted) throw error;

@@ -96,8 +96,15 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'audit',
     summary: 'check that a simulator and its judge are safe to take rewards from',
     description:
-      'Puts the must-fail suite (what does not exist, what may not happen, what was not earned) and the must-succeed suite (what is possible) to the backends of a tools scenario, audits the judge, if there is one, on labelled episodes, and tries to be rewarded for nothing.',
-    examples: [['reverie audit helpdesk', 'the exact rules']],
+      'Puts the must-fail suite (what does not exist, what may not happen, what was not earned) and the must-succeed suite (what is possible) to the backends of a tools scenario, audits the judge, if there is one, on labelled episodes, and tries to be rewarded for nothing. Runs each task of the domain with its solution and with cheats, by the exact rules, and says which tasks are not fit to be rewarded.',
+    examples: [
+      ['reverie audit helpdesk', 'the exact rules'],
+      ['reverie audit helpdesk --tasks', 'its tasks alone'],
+      [
+        'reverie audit tau-airline --tasks --set domain.data=tau2/airline',
+        "τ²-bench's tasks, from a folder of its data",
+      ],
+    ],
   },
   {
     name: 'export',
@@ -159,15 +166,20 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
     }
     if (spec.usesDevice) withDeviceOptions(command);
     if (name === 'fidelity') withFidelityOptions(command);
+    if (name === 'audit')
+      command.option(
+        '--tasks',
+        'look at the tasks alone, all of them; exit with 1 where one is not fit to be rewarded',
+      );
     withJobOptions(command, name === 'synth').action(async (given: string | undefined, flags: JobFlags & JobInputs) => {
       refuseBadUsage(spec, command, given, flags);
-      const { data, model, checkpoint, episodes, heldOut, compare, failUnder, json } = flags;
+      const { data, model, checkpoint, episodes, heldOut, compare, failUnder, tasks, json } = flags;
       const { launch } = await import('../run/launch.js');
       let report: Report | undefined;
       const result = await launch(name, {
         ...flags,
         scenario: given ?? defaultScenario,
-        inputs: { data, model, checkpoint, episodes, heldOut, compare, failUnder },
+        inputs: { data, model, checkpoint, episodes, heldOut, compare, failUnder, tasks },
         stream: terminal.stderr,
         command: commandLine,
         onReport: (one) => {

@@ -148,7 +148,7 @@ export const ERROR_CATALOGUE = {
   TOOL_WITHOUT_RULE: {
     status: 422,
     message: 'Domain "{domain}" has no rule for the tool "{tool}".',
-    hint: 'Write it in the rules of the domain (rules.js), or let another backend answer this tool.',
+    hint: 'Write it in the rules of the domain (rules.yaml or rules.js), or let another backend answer this tool.',
   },
   ENV_BUSY: {
     status: 409,
@@ -163,7 +163,7 @@ export const ERROR_CATALOGUE = {
   RULES_FAILED: {
     status: 422,
     message: 'Rules "{file}", {where}: {problem}',
-    hint: 'Correct the rule. To refuse a call, throw new ToolError("reason"): the agent is shown it, and no state is changed.',
+    hint: 'Correct the rule. A call is refused by an entry of "enforces" in rules.yaml, and by throw new ToolError("reason") in rules.js.',
   },
   PDDL_UNFIT: { status: 422, message: '{problem}', hint: '{hint}' },
   PAGE_FAILED: {

@@ -109,5 +109,6 @@ export const FIDELITY_SECTIONS = [
   'calibration',
   'rank',
   'must-fail',
+  'noise',
   'horizon',
 ] as const;

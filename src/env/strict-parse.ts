@@ -21,7 +21,9 @@ export function parseStrictly<S extends z.ZodType>(
   schema: S,
   value: unknown,
   where: string,
-  invalid?: (problem: string) => Error,
+  invalid?: (problem: string, place: readonly PropertyKey[]) => Error,
+  /** What is said of a place beside its keys: its line. */
+  lineOf: (place: readonly PropertyKey[]) => string = () => '',
 ): z.output<S> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -30,9 +32,11 @@ export function parseStrictly<S extends z.ZodType>(
   if (issue.code === 'unrecognized_keys') {
     const known = keysAt(schema as unknown as SchemaNode, issue.path);
     const [key] = issue.keys;
-    throw reverieError('UNKNOWN_KEY', { key, where: path, nearest: nearest(key, known) });
+    const line = lineOf([...issue.path, key]);
+    throw reverieError('UNKNOWN_KEY', { key, where: `${path}${line}`, nearest: nearest(key, known) });
   }
-  if (invalid) throw invalid(issue.path.length > 0 ? `${issue.path.join('.')}: ${issue.message}` : issue.message);
+  if (invalid)
+    throw invalid(issue.path.length > 0 ? `${issue.path.join('.')}: ${issue.message}` : issue.message, issue.path);
   throw reverieError('ENV_SPEC_INVALID', { problem: `${path}: ${issue.message}` });
 }
 

@@ -145,9 +145,11 @@ function measures({ subjects, comparisons }: ShownReport, names: readonly string
 /** A difference has a sign; that of shares is in percentage points. Empty where none was found. */
 function comparisonText(comparison: Comparison | undefined, unit: Unit): string {
   if (comparison === undefined) return '';
-  const { better, difference } = comparison;
+  const { better, difference, floor } = comparison;
   const { value, low, high } = difference;
-  if (value === null || low === null || high === null || (low <= 0 && high >= 0)) return '';
+  if (value === null || low === null || high === null) return '';
+  if (floor !== undefined && Math.abs(value) <= floor) return `within the noise (${valueText(floor, unit)})`;
+  if (low <= 0 && high >= 0) return '';
   const isBetter = value > 0 === (better === 'higher');
   const mark = better === 'neither' ? '◆ different' : isBetter ? '▲ better' : '▼ worse';
   const text = unit === 'share' ? `${bareText(value, unit)} points` : valueText(value, unit);
@@ -241,6 +243,7 @@ const TELLING: Readonly<Record<SectionId, readonly string[]>> = {
   calibration: ['coverage-90', 'doubt-auroc', 'ece', 'auroc'],
   rank: ['spearman', 'regret-at-1'],
   'must-fail': ['passed'],
+  noise: ['total', 'world', 'judge', 'agent', 'user', 'floor'],
   horizon: ['trusted-steps'],
 };
 

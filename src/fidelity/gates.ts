@@ -14,7 +14,7 @@ import {
   type SubjectReport,
 } from './report.js';
 import type { OpenedSubjects, Subject } from './section.js';
-import { meanEstimate } from './statistics.js';
+import { leastGain, meanEstimate } from './statistics.js';
 
 export interface Gate {
   /** `section.metric`. */
@@ -161,9 +161,28 @@ export function compareSubjects(subjects: readonly SubjectReport[], rng: Rng): C
       const [a, b] = [first.samples[metric], second.samples[metric]];
       const differences = a.flatMap((value, i) => (value === null || b[i] === null ? [] : [b[i] - value]));
       const difference = meanEstimate(differences, rng.split(place, metric).split('interval'));
-      return { metric, first: first.name, second: second.name, better, difference };
+      const floor = noiseFloor(metric, [first, second], differences.length);
+      return {
+        metric,
+        first: first.name,
+        second: second.name,
+        better,
+        difference,
+        ...(floor !== undefined && { floor }),
+      };
     }),
   );
+}
+
+/** How far apart the means of two models may be by the noise of their rewards, where it was measured of both. */
+function noiseFloor(metric: string, models: readonly SubjectReport[], n: number): number | undefined {
+  const known = (key: string) => models.map((model) => metricsOf(model).get(key)?.estimate.value ?? null);
+  const isMean = metric === 'noise.reward';
+  const [a, b] = known(isMean ? 'noise.floor' : 'noise.total');
+  if (a === null || b === null || n === 0) return undefined;
+  if (isMean) return Math.hypot(a, b) / Math.SQRT2;
+  // One play each.
+  return metric === 'reward-end.optimism' ? leastGain([a, b], n) : undefined;
 }
 
 function sharedMetrics(first: SubjectReport, second: SubjectReport): [string, Metric][] {

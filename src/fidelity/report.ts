@@ -119,6 +119,7 @@ const comparison = z.object({
   second: text,
   difference: estimate,
   better,
+  floor: z.number().optional().describe('Differences no larger are noise: no gain may be claimed of them.'),
 });
 
 /** A limit on the first model, and whether it was kept. */

@@ -2,7 +2,7 @@
 // not see. They take finite numbers: a report that holds NaN or infinity is not written.
 
 import { normalQuantile, type Rng } from '../core/rng.js';
-import { mean, wilson } from '../core/statistics.js';
+import { mean, sampleDeviation, wilson } from '../core/statistics.js';
 
 export interface Estimate {
   /** null where nothing was counted. */
@@ -223,6 +223,24 @@ export function auroc(score: ArrayLike<number>, label: readonly boolean[]): numb
   if (positives === 0 || negatives === 0) return null;
   const sum = label.reduce((total, isPositive, i) => total + (isPositive ? rank[i] : 0), 0);
   return (sum - (positives * (positives + 1)) / 2) / (positives * negatives);
+}
+
+// How much of a value is chance: units (tasks) that each came to a value several times.
+
+/** Root of the variance within units, mean over those with two values and more; null where there are none. */
+function deviation(units: readonly (readonly number[])[]): number | null {
+  return units.length === 0 ? null : Math.sqrt(mean(units.map((values) => sampleDeviation(values) ** 2)));
+}
+
+/** Standard deviation of a value of the same unit, with an interval over units; null does not count. */
+export function noiseEstimate(units: readonly (readonly (number | null)[])[], rng: Rng): Estimate {
+  const known = units.map((values) => values.filter((value) => value !== null)).filter(({ length }) => length > 1);
+  return bootstrapEstimate(known, deviation, rng);
+}
+
+/** How far two means of `n` values each may be apart by chance (95 %, two-sided), their standard deviations being these. */
+export function leastGain(deviations: readonly [number, number], n: number): number {
+  return 1.96 * Math.hypot(...deviations) * Math.sqrt(1 / n);
 }
 
 // How two lists of numbers go together, and what a wrong order of policies costs. null where one of the lists does not vary, or

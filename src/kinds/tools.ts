@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { ScenarioOf, ScenarioSections } from '../core/kind.js';
 import { domainFiles, domainSpecSchema, loadNamedDomains } from '../env/tools/domains.js';
+import { faultsSchema } from '../env/tools/faults.js';
 import { llmConfigSchema } from '../llm/config.js';
 import { experienceSchema } from '../replay/experience/experience.js';
 import { episodeLogFiles } from '../replay/experience/logs/read-episode-logs.js';
@@ -68,7 +69,7 @@ const agentSection = z
     }),
     agentOf('llm', 'A language model with tools (`llm`, `roles.agent`).', {
       temperature,
-      maxTokens: positive.default(1024).describe('Tokens of one turn.'),
+      maxTokens: positive.default(4096).describe('Tokens of one turn, thoughts included.'),
       tokens: z.boolean().optional().describe('Keep turns as token ids with log-probabilities too (vLLM, SGLang).'),
     }),
   ])
@@ -91,6 +92,10 @@ const fidelitySection = section('`reverie fidelity`: how far the dream is from t
     .default(1)
     .describe('Times each question is asked, with other seeds: what of an error is sampling.'),
   tolerance: share.default(0.2).describe('Probability of a wrong state that the trust horizon allows.'),
+  noise: section('How much of a reward is chance: tasks played again, who draws anew being one at a time.', {
+    tasks: positive.default(8).describe('Tasks that are played.'),
+    repeats: count.default(2).describe('Times each is played again, for each who draws; 0: not at all.'),
+  }),
   ...judgedKeys('Do agents rank in the dream as they do for real?'),
 });
 
@@ -277,6 +282,7 @@ function sections() {
     experience: experienceSchema,
     agent: agentSection,
     user: userSection,
+    faults: faultsSchema,
     reward: rewardSection,
     tasks: tasksSchema,
     quality: qualitySchema,
@@ -298,7 +304,7 @@ export type ToolsScenarioConfig = z.output<Sections>;
 
 /** What asks a language model needs one; a value model is made of records, held against others, and compares choices in a situation. */
 function checkNeeds(
-  { llm, agent, user, reward, synth, rl, train }: ToolsScenarioConfig,
+  { llm, agent, user, reward, synth, rl, train, faults = [] }: ToolsScenarioConfig,
   context: z.RefinementCtx,
 ): void {
   const refuse = (path: string, message: string) =>
@@ -312,6 +318,8 @@ function checkNeeds(
     [synth.earlyExperience.reflections, 'synth.earlyExperience.reflections', 'reflection'],
   ];
   for (const [asks, path, who] of askers) if (asks && llm === null) refuse(path, `${who} needs a language model (llm)`);
+  if (faults.length > 0 && synth.mode === 'amplify')
+    refuse('faults', 'whole trajectories (synth.mode amplify) are written without a call that could go wrong');
   if (train.mode !== 'value') return;
   if (train.gather === undefined)
     refuse('train.mode', 'mode value learns from records: say in train.gather who records them');

@@ -6,7 +6,7 @@ import { reverieError } from '../core/errors.js';
 import type { LlmConfig, Prices } from './config.js';
 import type { ChatReply, ChatToolCall, ReplyTokens } from './language-model.js';
 import { depthExceeds, readJson } from './reply-json.js';
-import type { PreparedRequest } from './request.js';
+import { calledTool, type PreparedRequest } from './request.js';
 
 export interface Completion {
   readonly text: string;
@@ -26,13 +26,14 @@ type Loose = Readonly<Record<string, unknown>>;
 export function readCompletion(body: unknown): Completion {
   const choice = loose(list(loose(body).choices)[0]);
   const message = loose(choice.message);
+  // Its provider failed in the middle of it: a part of a reply is none.
+  if (choice.error || BROKEN_OFF.test(String(choice.finish_reason)))
+    throw new Error(`it was broken off by "${choice.finish_reason}"${errorText(choice)}`);
   if (choice.message === undefined) throw new Error(`it holds no message${errorText(loose(body))}`);
-  const { text, reasoning } = separateThoughts(
-    contentText(message.content),
-    message.reasoning_content ?? message.reasoning,
-  );
-  const toolCalls = list(message.tool_calls ?? []).map(readCall);
-  const refusal = typeof message.refusal === 'string' && message.refusal !== '' ? message.refusal : undefined;
+  const { said, thought, refused } = contentOf(message);
+  const { text, reasoning } = separateThoughts(said, thought);
+  const toolCalls = list(message.tool_calls ?? (message.function_call ? [message.function_call] : [])).map(readCall);
+  const refusal = refused === '' ? undefined : refused;
   const model = loose(body).model;
   return {
     text,
@@ -47,40 +48,65 @@ export function readCompletion(body: unknown): Completion {
   };
 }
 
-function contentText(content: unknown): string {
-  if (typeof content === 'string') return content;
-  if (content === null || content === undefined) return '';
-  if (!Array.isArray(content)) throw new Error('its content is no text');
-  return content.map((part) => (typeof loose(part).text === 'string' ? loose(part).text : '')).join('');
+/** What is said, thought and declined, which servers put into fields of their own or into typed parts of the content. */
+function contentOf(message: Loose): { said: string; thought: string; refused: string } {
+  const { content, refusal, reasoning_content, reasoning, thinking } = message;
+  if (typeof (content ?? '') !== 'string' && !Array.isArray(content)) throw new Error('its content is no text');
+  const parts = Array.isArray(content) ? content.map(loose) : [{ type: 'text', text: content }];
+  const isThought = ({ type }: Loose) => type === 'thinking' || type === 'reasoning';
+  const texts = (chosen: readonly Loose[]) => chosen.map((part) => plainText(part.text ?? part.thinking)).join('');
+  return {
+    said: texts(parts.filter((part) => !isThought(part))),
+    thought: plainText(reasoning_content ?? reasoning ?? thinking) || texts(parts.filter(isThought)),
+    refused: plainText(refusal) || parts.map((part) => plainText(part.refusal)).join(''),
+  };
 }
+
+function plainText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return list(value)
+    .map((part) => plainText(loose(part).text))
+    .join('');
+}
+
+/** Tags of thoughts, by model; of gpt-oss, channels. */
+const OPENS = String.raw`<(?:think|thinking|thought|seed:think)>|\[THINK\]|◁think▷`;
+const CLOSES = String.raw`</(?:think|thinking|thought|seed:think)>|\[/THINK\]|◁/think▷`;
+const TAGGED = new RegExp(`(?:${OPENS})(.*?)(?:${CLOSES})`, 'gs');
+const CLOSED = new RegExp(`^(.*)(?:${CLOSES})`, 's');
+const OPENED = new RegExp(`^\\s*(?:${OPENS})(.*)$`, 'ms');
+const CHANNEL =
+  /<\|channel\|>(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>(.*?)(?=<\|(?:end|return|call|start|channel)\|>|$)/gs;
 
 /**
  * Thoughts come in a field of their own or between tags, of which the first may be missing, as some chat templates
  * write it themselves. No thought may stay in the text, as it would be shown to the user and learned from.
  */
-function separateThoughts(text: string, given: unknown): { text: string; reasoning?: string } {
-  const thoughts = typeof given === 'string' && given !== '' ? [given] : [];
+function separateThoughts(text: string, given: string): { text: string; reasoning?: string } {
+  const tagged: string[] = [];
+  const keep = (_: string, thought: string) => {
+    tagged.push(thought);
+    return '';
+  };
   let spoken = text;
-  if (text.includes('think>') && !isJson(text)) {
-    const tagged: string[] = [];
-    spoken = spoken.replaceAll(/<think>(.*?)<\/think>/gs, (_, thought: string) => {
-      tagged.push(thought);
-      return '';
-    });
-    const end = spoken.lastIndexOf('</think>');
-    if (end >= 0) {
-      tagged.unshift(spoken.slice(0, end));
-      spoken = spoken.slice(end + '</think>'.length);
-    }
-    // A reply that was cut off while it thought.
-    const start = spoken.search(/^\s*<think>/m);
-    if (start >= 0) {
-      tagged.push(spoken.slice(start).replace('<think>', ''));
-      spoken = spoken.slice(0, start);
+  if (/think|thought|<\|channel\|>/i.test(text) && !isJson(text)) {
+    const channels = [...text.matchAll(CHANNEL)];
+    if (channels.length > 0) {
+      const inChannel = (isFinal: boolean) =>
+        channels.filter(([, name]) => (name === 'final') === isFinal).map(([, , said]) => said);
+      tagged.push(...inChannel(false));
+      spoken = inChannel(true).join('');
+    } else {
+      spoken = spoken.replace(TAGGED, keep);
+      const rest = tagged.splice(0);
+      spoken = spoken.replace(CLOSED, keep);
+      tagged.push(...rest);
+      // A reply that was cut off while it thought.
+      spoken = spoken.replace(OPENED, keep);
     }
     if (tagged.length > 0) spoken = spoken.trim();
-    thoughts.push(...tagged.map((thought) => thought.trim()).filter((thought) => thought !== ''));
   }
+  const thoughts = [given, ...tagged.map((thought) => thought.trim())].filter((thought) => thought !== '');
   return thoughts.length === 0 ? { text: spoken } : { text: spoken, reasoning: thoughts.join('\n\n') };
 }
 
@@ -94,18 +120,37 @@ function isJson(text: string): boolean {
 }
 
 function readCall(value: unknown, index: number): ChatToolCall {
-  const { id, function: called } = loose(value);
+  const { id, function: called = value } = loose(value);
   const { name, arguments: given } = loose(called);
   if (typeof name !== 'string' || name === '') throw new Error('a call in it names no tool');
-  const text = typeof given === 'string' ? given : JSON.stringify(given ?? {});
+  const text = typeof given === 'string' ? onceEncoded(given) : JSON.stringify(given ?? {});
   return { id: typeof id === 'string' && id !== '' ? id : `call_${index}`, name, arguments: text };
 }
 
+/** Some servers write the JSON text of arguments as JSON once more. */
+function onceEncoded(text: string): string {
+  if (!text.startsWith('"')) return text;
+  try {
+    const inner = JSON.parse(text) as unknown;
+    return typeof inner === 'string' && /^\s*\{/.test(inner) ? inner : text;
+  } catch {
+    return text;
+  }
+}
+
+/** Reasons of servers other than OpenAI's, by what they mean. */
+const BROKEN_OFF = /^(error|network_error|insufficient_system_resource|abort)$/i;
+const REASONS: readonly (readonly [RegExp, ChatReply['finishReason']])[] = [
+  [/^(tool_calls|function_call|tool_use)$/i, 'tool_calls'],
+  [/^(stop|eos|eos_token|end_turn|stop_sequence)$/i, 'stop'],
+  [/^(length|max_tokens|model_length|model_context_window_exceeded)$/i, 'length'],
+  [/^(content_filter|sensitive|safety|prohibited_content|blocklist|spii|recitation|refusal)$/i, 'content_filter'],
+];
+
 function finishReason(reason: unknown, hasCalls: boolean): ChatReply['finishReason'] {
-  if (reason === 'tool_calls' || reason === 'function_call') return 'tool_calls';
-  if (reason === 'stop' || reason === 'eos') return hasCalls ? 'tool_calls' : 'stop';
-  if (reason === 'length' || reason === 'content_filter') return reason;
-  return 'other';
+  const [, meant = 'other'] = REASONS.find(([pattern]) => pattern.test(String(reason))) ?? [];
+  if (meant === 'tool_calls' || meant === 'stop') return hasCalls ? 'tool_calls' : 'stop';
+  return meant;
 }
 
 function meanLogprob(tokens: unknown): number | undefined {
@@ -254,7 +299,7 @@ export function finishReply(completion: Completion, prepared: PreparedRequest, c
     text,
     ...(reasoning === undefined ? undefined : { reasoning }),
     ...(checked === undefined ? undefined : { json: checked.json }),
-    toolCalls,
+    toolCalls: toolCalls.map((call) => ({ ...call, name: calledTool(call.name, prepared) })),
     finishReason,
     ...(meanLogprob === undefined ? undefined : { meanLogprob }),
     ...(tokens === undefined ? undefined : { tokens }),
@@ -291,24 +336,24 @@ function refuseUnusable(completion: Completion, usage: Cost, model: string, { ma
 
 function checkedJson(
   { text, reasoning, toolCalls, finishReason }: Completion,
-  { schema }: PreparedRequest,
+  { schema, request }: PreparedRequest,
   model: string,
   usage: Cost,
 ): { readonly json: Json; readonly isText: boolean } | undefined {
   if (schema === undefined || toolCalls.length > 0) return undefined;
   if (finishReason === 'length')
-    throw invalidReply('it was cut off at its longest length (maxTokens)', model, usage, text);
+    throw invalidReply('it was cut off at its longest length (maxTokens)', model, usage, text, { cut: true });
   // Some servers file the whole reply of a thinking model under its thoughts.
   const isThought = text.trim() === '' && reasoning !== undefined;
   const reading = readJson(isThought ? reasoning : text, MAX_REPLY_DEPTH);
   if (!reading.ok) throw invalidReply(reading.problem, model, usage, text);
-  const { value, problems } = schema.check(reading.value);
+  const { value, problems } = schema.check(reading.value, request.schema?.mend);
   if (problems.length > 0) throw invalidReply(`it does not fit its schema: ${problems.join('; ')}`, model, usage, text);
   return { json: value, isText: !isThought && !reading.repaired && value === reading.value };
 }
 
 /** With the text, so that a caller who asks again can show the model its mistake. */
-function invalidReply(problem: string, model: string, usage: Cost, text: string): Error {
+function invalidReply(problem: string, model: string, usage: Cost, text: string, more: { cut?: true } = {}): Error {
   const reply = text.slice(0, QUOTED_REPLY);
-  return reverieError('LLM_REPLY_INVALID', { model, problem, reply, usage, retryable: true, ofModel: true });
+  return reverieError('LLM_REPLY_INVALID', { model, problem, reply, usage, retryable: true, ofModel: true, ...more });
 }

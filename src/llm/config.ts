@@ -56,7 +56,11 @@ export const llmConfigSchema = z.strictObject({
     .literal('openai-compatible')
     .default('openai-compatible')
     .describe('Any server that speaks `/v1/chat/completions`.'),
-  url: urlSchema.describe('Base URL, usually ending in `/v1`.'),
+  url: z
+    .union([urlSchema, z.array(urlSchema).min(1)])
+    .describe(
+      'Base URL, usually ending in `/v1`; a list for several servers of one model, each episode at one of them.',
+    ),
   model: z.string().min(1).describe("The model's name at the server."),
   apiKeyEnv: z
     .string()

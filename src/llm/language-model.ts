@@ -13,7 +13,13 @@ export interface ChatToolCall {
 
 export type ChatMessage =
   | { readonly role: 'system' | 'user'; readonly content: string }
-  | { readonly role: 'assistant'; readonly content: string | null; readonly toolCalls?: readonly ChatToolCall[] }
+  | {
+      readonly role: 'assistant';
+      readonly content: string | null;
+      /** Its thoughts; sent to servers that ask for them in a chain of calls. */
+      readonly reasoning?: string;
+      readonly toolCalls?: readonly ChatToolCall[];
+    }
   | { readonly role: 'tool'; readonly toolCallId: string; readonly content: string };
 
 export interface ChatTool {
@@ -25,8 +31,8 @@ export interface ChatTool {
 export interface ChatRequest {
   /** Stable parts first, so that servers' prefix caches hit. */
   readonly messages: readonly ChatMessage[];
-  /** The reply must be JSON that fits; keys in the order of the schema (reasoning first). */
-  readonly schema?: { readonly name: string; readonly schema: JsonObject };
+  /** The reply must be JSON that fits; keys in the order of the schema (reasoning first). `mend` may put another form of it right first. */
+  readonly schema?: { readonly name: string; readonly schema: JsonObject; readonly mend?: (reply: Json) => Json };
   readonly tools?: readonly ChatTool[];
   readonly temperature?: number;
   readonly topP?: number;
@@ -39,6 +45,8 @@ export interface ChatRequest {
   readonly seed?: number;
   /** Number of the try at the same thing: another attempt is another request, also in the cache. */
   readonly attempt?: number;
+  /** The episode it belongs to: requests of one are sent to one server, whose prefix cache holds what they share. Changes no answer. */
+  readonly session?: string;
 }
 
 /** A reply as tokens, exactly as the server read and wrote them. */

@@ -14,15 +14,47 @@ export type JsonReading =
 /** Longer texts are not repaired: what is that long and broken was cut off or is no JSON. */
 const LONGEST_REPAIR = 256 * 1024;
 
-/** Reads JSON, which may stand in a code fence or amid a sentence and may have small faults, each repaired once. */
-export function readJson(text: string, maxDepth: number): JsonReading {
+/** Reads JSON, which may stand in a code fence or amid sentences (with braces of their own) and may have small faults. */
+export function readJson(written: string, maxDepth: number): JsonReading {
+  const text = written.replace(/^\uFEFF/, '');
   if (depthExceeds(text, maxDepth)) return { ok: false, problem: `it is nested deeper than ${maxDepth} levels` };
   const whole = parse(text);
-  if (whole) return whole;
-  const inner = outermostBraces(text);
-  const part = inner === undefined ? undefined : parse(inner);
+  if (whole) return text === written ? whole : { ...whole, repaired: true };
+  const part = longestPart(text);
   if (part) return { ...part, repaired: true };
-  return repair(inner ?? text, maxDepth);
+  const fenced = /```(?:json)?\s*([{[].*?)```/is.exec(text)?.[1];
+  return repair(fenced ?? outermostBraces(text) ?? text, maxDepth);
+}
+
+/** Starts that are tried at most. */
+const MOST_STARTS = 50;
+
+/** The longest object or list of several values amid other text that is whole JSON. */
+function longestPart(text: string) {
+  let best: { length: number; part: ReturnType<typeof parse> } | undefined;
+  let at = 0;
+  for (let tries = 0; tries < MOST_STARTS; tries++) {
+    const start = text.slice(at).search(/[{[]/);
+    if (start < 0) break;
+    at += start;
+    const end = closingBracket(text, at);
+    const part = end === undefined ? undefined : parse(text.slice(at, end + 1));
+    if (part && end! - at > (best?.length ?? 2)) best = { length: end! - at, part };
+    at = part ? end! + 1 : at + 1;
+  }
+  return best?.part;
+}
+
+/** Index of the bracket that closes the one at `start`. */
+function closingBracket(text: string, start: number): number | undefined {
+  let depth = 0;
+  for (let at = start; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === 0x7b || code === 0x5b) depth++;
+    else if ((code === 0x7d || code === 0x5d) && --depth === 0) return at;
+  }
+  return undefined;
 }
 
 function parse(text: string): { ok: true; value: Json; repaired: boolean } | undefined {
@@ -39,7 +71,8 @@ function repair(text: string, maxDepth: number): JsonReading {
   if (text.length > LONGEST_REPAIR || bracketsExceed(text, maxDepth)) return faulty;
   try {
     const repaired = parse(jsonrepair(text));
-    return repaired ? { ...repaired, repaired: true } : faulty;
+    // Any sentence can be repaired to a string.
+    return repaired && typeof repaired.value === 'object' ? { ...repaired, repaired: true } : faulty;
   } catch (error) {
     return { ok: false, problem: `it is not JSON (${(error as Error).message})` };
   }
@@ -112,8 +145,8 @@ export interface ReplySchema {
   readonly text: string;
   /** `response_format` as JSON text, strict where the schema can be. */
   readonly formatText: string;
-  /** The value with nulls that stand for missing keys taken out, and what is wrong with it; nothing if it fits. */
-  check(value: Json): { value: Json; problems: readonly string[] };
+  /** The value as it is meant, where only its form differs (`mended`, after `mend`), and what is wrong with it; nothing if it fits. */
+  check(value: Json, mend?: (value: Json) => Json): { value: Json; problems: readonly string[] };
 }
 
 const MAX_PROBLEMS = 5;
@@ -146,11 +179,11 @@ function compile(name: string, schema: JsonObject, text: string): ReplySchema {
     schema,
     text,
     formatText: JSON.stringify({ type: 'json_schema', json_schema: wire }),
-    check: (value) => {
+    check: (value, mend = (same) => same) => {
       if (validate(value)) return { value, problems: [] };
-      const lean = strict === undefined ? value : dropNulls(value, schema);
-      if (validate(lean)) return { value: lean, problems: [] };
-      return { value: lean, problems: (validate.errors ?? []).slice(0, MAX_PROBLEMS).map(sentence) };
+      const meant = mended(mend(value), schema);
+      if (validate(meant)) return { value: meant, problems: [] };
+      return { value: meant, problems: (validate.errors ?? []).slice(0, MAX_PROBLEMS).map(sentence) };
     },
   };
 }
@@ -231,20 +264,59 @@ function orNull(schema: JsonObject): JsonObject {
   return allowsNull(schema) ? schema : { anyOf: [schema, { type: 'null' }] };
 }
 
-/** Takes nulls out of a reply that stand for optional keys; `schema` is the original. Answers the same value if there are none. */
-export function dropNulls(value: Json, schema: Json | undefined): Json {
+/**
+ * A reply in the form of its schema where what is meant is clear: unknown keys and nulls that stand for missing ones taken
+ * out, nulls put in for keys that may be null, a list of one or a wrapper opened, numbers and booleans written as text,
+ * JSON where its text is wanted. The rest is left as it is, for the schema to refuse.
+ */
+export function mended(value: Json, schema: Json | undefined): Json {
   if (!isJsonObject(schema ?? null)) return value;
-  const { items, properties, required, anyOf } = schema as JsonObject;
-  if (Array.isArray(value)) return value.map((item) => dropNulls(item, items));
-  if (!isJsonObject(value)) return value;
-  if (Array.isArray(anyOf)) return dropNulls(value, anyOf.find(isObjectType));
+  const { anyOf, items, type } = schema as JsonObject;
+  if (value === null && allowsNull(schema as JsonObject)) return null;
+  if (Array.isArray(anyOf)) {
+    const inner = anyOf.filter((part) => isJsonObject(part) && part.type !== 'null');
+    return inner.length === 1 ? mended(value, inner[0]) : value;
+  }
+  const types = [type].flat();
+  if (typeof value === 'string' && !types.includes('string')) return meantBy(value, types);
+  if (types[0] === 'string' && value !== null && typeof value !== 'string') return JSON.stringify(value);
+  if (Array.isArray(value) && isObjectType(schema as JsonObject))
+    return value.length === 1 ? mended(value[0], schema) : value;
+  if (Array.isArray(value)) return value.map((item) => mended(item, items));
+  return isJsonObject(value) ? mendedObject(value, schema as JsonObject) : value;
+}
+
+function meantBy(text: string, types: readonly (Json | undefined)[]): Json {
+  const isOf = (value: Json) =>
+    (typeof value === 'number' &&
+      (types.includes('number') || (types.includes('integer') && Number.isInteger(value)))) ||
+    (typeof value === 'boolean' && types.includes('boolean')) ||
+    (value === null && types.includes('null')) ||
+    (isJsonObject(value) && types.includes('object')) ||
+    (Array.isArray(value) && types.includes('array'));
+  const read = parse(
+    text.trim().toLowerCase() === 'none'
+      ? 'null'
+      : text.trim().replace(/^(true|false|null)$/i, (word) => word.toLowerCase()),
+  );
+  return read && isOf(read.value) ? read.value : text;
+}
+
+function mendedObject(value: JsonObject, { properties, required, additionalProperties }: JsonObject): Json {
   if (!isJsonObject(properties ?? null)) return value;
+  const known = properties as JsonObject;
+  const needed = new Set((required ?? []) as readonly string[]);
+  const [only] = Object.values(value);
+  const isWrapper = Object.keys(value).length === 1 && !Object.keys(value).some((key) => Object.hasOwn(known, key));
+  if (isWrapper && isJsonObject(only) && Object.keys(only).some((key) => Object.hasOwn(known, key)))
+    return mendedObject(only, { properties, required, additionalProperties } as JsonObject);
   const kept = Object.entries(value).flatMap(([key, part]): [string, Json][] => {
-    const inner = ownValue(properties as JsonObject, key);
-    const stands = part === null && inner !== undefined && !(required as readonly string[] | undefined)?.includes(key);
-    return stands && !allowsNull(inner) ? [] : [[key, dropNulls(part, inner)]];
+    const inner = ownValue(known, key);
+    if (inner === undefined) return additionalProperties === false ? [] : [[key, part]];
+    return part === null && !needed.has(key) && !allowsNull(inner) ? [] : [[key, mended(part, inner)]];
   });
-  return Object.fromEntries(kept);
+  const missing = [...needed].filter((key) => !Object.hasOwn(value, key) && allowsNull(known[key] ?? false));
+  return Object.fromEntries([...kept, ...missing.map((key): [string, Json] => [key, null])]);
 }
 
 function ownValue(object: JsonObject, key: string): Json | undefined {

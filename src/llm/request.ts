@@ -1,7 +1,7 @@
 // A request made ready once: its messages as JSON text, its schema compiled, and the key that names it in the cache.
 
 import { hash } from 'node:crypto';
-import { canonicalJson, type JsonObject } from '../core/canonical-json.js';
+import { canonicalJson } from '../core/canonical-json.js';
 import type { LlmConfig } from './config.js';
 import type { ChatMessage, ChatRequest, ChatTool } from './language-model.js';
 import { type ReplySchema, replySchema } from './reply-json.js';
@@ -11,6 +11,8 @@ export interface PreparedRequest {
   /** Wire form of the messages, canonical JSON. */
   readonly messagesText: string;
   readonly schema?: ReplySchema;
+  /** Where tools have names that servers refuse: the one that is sent in its place, by name. */
+  readonly toolNames?: ReadonlyMap<string, string>;
   readonly temperature: number;
   readonly topP: number | null;
   readonly maxTokens: number;
@@ -40,6 +42,7 @@ export class RequestPreparer {
       request,
       messagesText,
       schema,
+      toolNames: request.tools && wireNames(request.tools.map(({ name }) => name)),
       temperature: request.temperature ?? temperature,
       topP: request.topP ?? topP,
       maxTokens: request.maxTokens ?? maxTokens,
@@ -55,32 +58,85 @@ export class RequestPreparer {
 
   /** Canonical JSON, put together from parts that are written once. */
   private keyText({ request, messagesText, schema, temperature, topP, maxTokens }: PreparedRequest): string {
-    const { attempt = 0, logprobs = false, seed = null, stop = null, tokens = false, tools } = request;
+    const { attempt = 0, logprobs = false, messages, seed = null, stop = null, tokens = false, tools } = request;
+    const thoughts = messages.map((message) => (message.role === 'assistant' && message.reasoning) || null);
     return (
       `{"attempt":${attempt},"logprobs":${logprobs},"maxTokens":${maxTokens},"messages":${messagesText},` +
       `"model":${this.modelText},"parameters":${this.parametersText},"schema":${schema?.text ?? 'null'},` +
       `"seed":${seed},"stop":${JSON.stringify(stop)},"temperature":${temperature},${tokens ? '"tokens":true,' : ''}` +
+      `${thoughts.some((thought) => thought !== null) ? `"thoughts":${JSON.stringify(thoughts)},` : ''}` +
       `"tools":${tools ? canonicalTools(tools) : 'null'},"topP":${topP}}`
     );
   }
 }
 
-/** Messages as servers take them, as canonical JSON. */
-function wireMessages(messages: readonly ChatMessage[]): string {
-  return JSON.stringify(messages.map(wireMessage));
+/** How a server wants messages, beyond the form that all know. */
+interface WireForm {
+  readonly toolNames?: ReadonlyMap<string, string>;
+  readonly needs?: ReadonlySet<Need>;
 }
 
-function wireMessage(message: ChatMessage): object {
-  const { content, role } = message;
+/** Messages as servers take them, as canonical JSON. */
+function wireMessages(messages: readonly ChatMessage[], form: WireForm = {}): string {
+  return JSON.stringify(
+    (form.needs?.has('no system role') ? withoutSystem(messages) : messages).map((message) =>
+      wireMessage(message, form),
+    ),
+  );
+}
+
+function wireMessage(message: ChatMessage, { toolNames, needs }: WireForm): object {
+  const { role } = message;
+  const content = message.content === null && needs?.has('content of calls') ? '' : message.content;
+  const wireId = (id: string) => (needs?.has('short ids') ? hash('sha256', id, 'hex').slice(0, 9) : id);
   // Keys in alphabetical order: the text is canonical, so that it can be hashed and sent alike.
-  if (role === 'tool') return { content, role, tool_call_id: message.toolCallId };
+  if (role === 'tool') return { content, role, tool_call_id: wireId(message.toolCallId) };
   if (role !== 'assistant' || !message.toolCalls?.length) return { content, role };
+  const thoughts = needs?.has('thoughts') ? { reasoning_content: message.reasoning ?? '' } : {};
   const calls = message.toolCalls.map(({ id, name, arguments: text }) => ({
-    function: { arguments: text, name },
-    id,
+    function: { arguments: text, name: toolNames?.get(name) ?? name },
+    id: wireId(id),
     type: 'function',
   }));
-  return { content, role, tool_calls: calls };
+  return { content, ...thoughts, role, tool_calls: calls };
+}
+
+/** What the system says stands before what the user says first. */
+function withoutSystem([first, second, ...others]: readonly ChatMessage[]): readonly ChatMessage[] {
+  if (first?.role !== 'system') return second === undefined ? [first] : [first, second, ...others];
+  if (second?.role !== 'user')
+    return [{ ...first, role: 'user' }, ...(second === undefined ? [] : [second]), ...others];
+  return [{ role: 'user', content: `${first.content}\n\n${second.content}` }, ...others];
+}
+
+const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** Names that servers take for those that they refuse (dots, spaces, other scripts, too long), each its own; undefined where all are taken. */
+export function wireNames(names: readonly string[]): ReadonlyMap<string, string> | undefined {
+  if (names.every((name) => TOOL_NAME.test(name))) return undefined;
+  const taken = new Set(names.filter((name) => TOOL_NAME.test(name)));
+  const wire = new Map<string, string>();
+  for (const name of names) {
+    if (taken.has(name)) continue;
+    const base = name.replace(/[^a-zA-Z0-9_-]+/g, '_').slice(0, 60) || 'tool';
+    let free = base;
+    for (let count = 2; taken.has(free); count++) free = `${base}_${count}`;
+    taken.add(free);
+    wire.set(name, free);
+  }
+  return wire;
+}
+
+/** The tool that a reply means: renamed as it was sent, with control tokens behind its name, or in a namespace. */
+export function calledTool(written: string, { request, toolNames }: PreparedRequest): string {
+  const tools = request.tools ?? [];
+  for (const [name, wire] of toolNames ?? []) if (wire === written) return name;
+  const bare = written
+    .replace(/<\|.*$/s, '')
+    .replace(/^functions?[.:]/, '')
+    .trim();
+  const isKnown = (name: string) => tools.some((tool) => tool.name === name);
+  return !isKnown(written) && isKnown(bare) ? bare : written;
 }
 
 const toolsTexts = new WeakMap<readonly ChatTool[], string>();
@@ -93,10 +149,10 @@ function canonicalTools(tools: readonly ChatTool[]): string {
   return text;
 }
 
-function wireTools(tools: readonly ChatTool[]): JsonObject[] {
-  return tools.map(({ name, description, parameters }) => ({
+function wireTools({ request, toolNames }: PreparedRequest) {
+  return request.tools?.map(({ name, description, parameters }) => ({
     type: 'function',
-    function: { name, description, parameters },
+    function: { name: toolNames?.get(name) ?? name, description, parameters },
   }));
 }
 
@@ -113,7 +169,26 @@ function wireSeed(seed: number | undefined, attempt: number): number | undefined
 export type Structured = Exclude<LlmConfig['structured'], 'auto'>;
 
 /** Keys that some servers refuse, with what takes their place. */
-const OMITTABLE = ['logprobs', 'return_token_ids', 'seed', 'temperature', 'top_p', 'stop', 'max_tokens'];
+const OMITTABLE = [
+  ...['logprobs', 'return_token_ids', 'stream_options', 'seed', 'temperature', 'top_p', 'stop', 'max_tokens'],
+];
+
+/** What some servers ask for or cannot take, and how they say so (Qwen's and DeepSeek's, Gemma's templates, Mistral's, ...). */
+const NEEDS = {
+  stream: /only supports? stream|stream mode|non-streaming|非流式|stream=false|stream.{0,20}must be (set to )?true/i,
+  thoughts: /reasoning_content/i,
+  'no system role': /system role|'system' with this model|role 'system'|roles must alternate/i,
+  'short ids': /tool call id .* length of 9/i,
+  'content of calls': /content.{0,60}(none|null|valid string|is required)/i,
+} as const;
+type Need = keyof typeof NEEDS;
+
+/** The most tokens of a reply that a refusal names; the context, and how much of it the prompt takes. */
+const MOST_TOKENS =
+  /max_(?:completion_)?tokens.*?(?:at most|up to|less than or equal to|\[\d+,|: \d+ >|maximum(?: value)?(?: is| of)?|<=)\D{0,3}(\d+)/is;
+const CONTEXT =
+  /maximum context length (?:is|of) (\d+).*?(?:has (\d+) input tokens|(\d+) (?:in|of|from) (?:the|your))/is;
+const LEAST_REPLY = 64;
 
 const LOOSER: Readonly<Record<Structured, Structured | undefined>> = {
   json_schema: 'json_object',
@@ -124,6 +199,10 @@ const LOOSER: Readonly<Record<Structured, Structured | undefined>> = {
 export class Capabilities {
   structured: Structured;
   readonly omitted = new Set<string>();
+  needs: ReadonlySet<Need> = new Set();
+  maxTokens = Number.POSITIVE_INFINITY;
+  /** Ways to ask for JSON that have led to a fitting reply. */
+  private readonly proven = new Set<Structured>();
   /** Schemas, by their text, that the server refused as such. */
   private readonly refusedSchemas = new Map<string, Structured>();
 
@@ -137,13 +216,24 @@ export class Capabilities {
   }
 
   /** Whether a 400 teaches something that the same request, asked otherwise, may avoid. `asked`: how JSON was asked for. */
-  learn(message: string, body: string, asked?: { schemaText: string; structured: Structured }): boolean {
+  learn(message: string, { text: body, needs }: RequestBody, asked?: AskedJson): boolean {
     if (
       asked &&
       this.fixed === 'auto' &&
       /response_format|json_?schema|json_object|structured|guided|grammar/i.test(message)
     ) {
       return this.loosen(message, asked);
+    }
+    const most = Number(MOST_TOKENS.exec(message)?.[1] ?? Number.NaN);
+    if (most > 0 && most < sentMaxTokens(body)) {
+      this.maxTokens = Math.min(most, this.maxTokens);
+      return true;
+    }
+    const need = (Object.keys(NEEDS) as Need[]).find((each) => NEEDS[each].test(message));
+    // What was sent already in the form that the refusal asks for needs something else.
+    if (need !== undefined && !needs.has(need)) {
+      this.needs = new Set([...this.needs, need]);
+      return true;
     }
     // The earliest name in the message is what it complains of; others may be advice.
     const named = OMITTABLE.filter((key) => mentions(message, key) && body.includes(`"${key}":`));
@@ -153,7 +243,19 @@ export class Capabilities {
     return true;
   }
 
-  private loosen(message: string, { schemaText, structured }: { schemaText: string; structured: Structured }): boolean {
+  /** A way to ask led to JSON that fits. */
+  worked(structured: Structured): void {
+    this.proven.add(structured);
+  }
+
+  /** Whether a reply that does not fit may be the fault of a gateway that ignores how JSON was asked for: then the next way is tried. */
+  ignored(asked: AskedJson): boolean {
+    const { structured } = asked;
+    if (this.fixed !== 'auto' || this.proven.has(structured)) return false;
+    return this.loosen('', asked);
+  }
+
+  private loosen(message: string, { schemaText, structured }: AskedJson): boolean {
     const looser = LOOSER[structured];
     if (looser === undefined) return false;
     // Of many requests sent at once, the first refused one has taught this already.
@@ -165,6 +267,23 @@ export class Capabilities {
   }
 }
 
+/** How JSON of a schema was asked for. */
+interface AskedJson {
+  readonly schemaText: string;
+  readonly structured: Structured;
+}
+
+function sentMaxTokens(body: string): number {
+  return Number(/"max_(?:completion_)?tokens":(\d+)/.exec(body)?.[1] ?? 0);
+}
+
+/** Tokens that the prompt leaves of the context, where a refusal tells both and a shorter reply would do; undefined where not. */
+export function roomLeft(message: string, body: string): number | undefined {
+  const [, context, taken, written] = CONTEXT.exec(message) ?? [];
+  const left = Number(context) - Number(taken ?? written);
+  return left >= LEAST_REPLY && left < sentMaxTokens(body) ? left : undefined;
+}
+
 function mentions(message: string, key: string): boolean {
   return new RegExp(`(^|[^a-z_])${key}($|[^a-z_])`).test(message);
 }
@@ -173,9 +292,16 @@ export interface RequestBody {
   readonly text: string;
   /** How JSON was asked for; only where a schema was given. */
   readonly structured?: Structured;
+  readonly needs: ReadonlySet<Need>;
 }
 
-export function requestBody(prepared: PreparedRequest, config: LlmConfig, capabilities: Capabilities): RequestBody {
+/** @param room  the most tokens of the reply, where the context leaves fewer than were asked for */
+export function requestBody(
+  prepared: PreparedRequest,
+  config: LlmConfig,
+  capabilities: Capabilities,
+  room = Number.POSITIVE_INFINITY,
+): RequestBody {
   const { request, schema } = prepared;
   const { omitted } = capabilities;
   const structured = schema && capabilities.structuredFor(schema.text);
@@ -183,19 +309,24 @@ export function requestBody(prepared: PreparedRequest, config: LlmConfig, capabi
     model: config.model,
     temperature: prepared.temperature,
     top_p: prepared.topP ?? undefined,
-    max_tokens: prepared.maxTokens,
+    max_tokens: Math.min(prepared.maxTokens, capabilities.maxTokens, room),
     seed: prepared.seed,
     stop: request.stop,
     // vLLM and SGLang tell the tokens they read and wrote; others refuse the key, or pay no heed to it.
     ...(request.tokens ? { return_token_ids: true, logprobs: true } : { logprobs: request.logprobs || undefined }),
-    tools: request.tools && wireTools(request.tools),
+    tools: wireTools(prepared),
+    ...(capabilities.needs.has('stream') ? { stream: true, stream_options: { include_usage: true } } : {}),
     ...config.parameters,
   };
   if (omitted.size > 0) leaveOut(rest, omitted);
   // Spliced in as texts: messages and schemas are long, and were written once already.
   const restText = JSON.stringify(rest).slice(1, -1);
   const format = schema ? formatText(schema, structured!) : '';
-  return { text: `{${restText},"messages":${messagesText(prepared, structured)}${format}}`, structured };
+  return {
+    text: `{${restText},"messages":${messagesText(prepared, structured, capabilities)}${format}}`,
+    structured,
+    needs: capabilities.needs,
+  };
 }
 
 function leaveOut(body: Record<string, unknown>, omitted: ReadonlySet<string>): void {
@@ -210,13 +341,20 @@ function formatText(schema: ReplySchema, structured: Structured): string {
 }
 
 /** Servers that do not enforce the schema are told it. */
-function messagesText({ request, messagesText, schema }: PreparedRequest, structured: Structured | undefined): string {
-  if (schema === undefined || structured === 'json_schema') return messagesText;
+function messagesText(
+  { request: { messages }, messagesText, schema, toolNames }: PreparedRequest,
+  structured: Structured | undefined,
+  { needs }: Capabilities,
+): string {
+  const form = { toolNames, needs };
+  if (schema === undefined || structured === 'json_schema')
+    return toolNames === undefined && needs.size === 0 ? messagesText : wireMessages(messages, form);
   const told = `Answer with one JSON object that fits this JSON Schema, and with nothing else:\n${JSON.stringify(schema.schema)}`;
-  const [first, ...others] = request.messages;
-  const messages: readonly ChatMessage[] =
+  const [first, ...others] = messages;
+  return wireMessages(
     first?.role === 'system'
       ? [{ role: 'system', content: `${first.content}\n\n${told}` }, ...others]
-      : [{ role: 'system', content: told }, ...request.messages];
-  return wireMessages(messages);
+      : [{ role: 'system', content: told }, ...messages],
+    form,
+  );
 }

@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto';
 import { canonicalJson, type Json } from '../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../core/cost.js';
-import { type ErrorCode, ReverieError, reverieError } from '../core/errors.js';
+import { ERROR_CATALOGUE, type ErrorCode, ReverieError, reverieError } from '../core/errors.js';
 import type { Budget, ModelStats } from './budget.js';
 import { type Answer, moneyOf } from './completion.js';
 import { type LlmConfig, type LlmConfigInput, languageModelInvalid, parseLlmConfig } from './config.js';
@@ -27,9 +27,10 @@ export async function makeLanguageModel(
 ): Promise<ServedModel> {
   const config = parseLlmConfig(input);
   const mode = cacheMode(config, cacheFolder);
-  const server = new ChatServer(config, mode === 'replay' ? undefined : apiKeyOf(config));
+  const key = mode === 'replay' ? undefined : apiKeyOf(config);
+  const servers = [config.url].flat().map((url) => new ChatServer({ ...config, url }, key));
   const cache = mode === 'live' ? undefined : { store: await openReplyStore(cacheFolder!), mode };
-  return new ServedModel({ config, server, cache, budget });
+  return new ServedModel({ config, servers, cache, budget });
 }
 
 function cacheMode({ cache: { mode } }: LlmConfig, folder: string | undefined): CacheMode {
@@ -56,7 +57,8 @@ type CacheMode = 'live' | 'record' | 'replay' | 'refresh';
 
 interface ModelParts {
   readonly config: LlmConfig;
-  readonly server: ChatServer;
+  /** Of one model. */
+  readonly servers: readonly ChatServer[];
   /** Where and how replies are kept; left out: nowhere. */
   readonly cache?: { readonly store: ReplyStore; readonly mode: CacheMode };
   readonly budget?: Budget;
@@ -101,14 +103,21 @@ export class ServedModel implements LanguageModel {
     return known;
   }
 
-  get url(): string {
-    return this.parts.config.url;
-  }
-
   /** What happened so far. */
   stats(): ModelStats {
+    const all = this.parts.servers.map((server) => server.stats());
+    const sum = (of: 'requests' | 'retries' | 'inFlight' | 'limit') => all.reduce((total, each) => total + each[of], 0);
+    const { structured } = all[0];
+    const omitted = [...new Set(all.flatMap((each) => each.omitted))];
+    const [problem] = all.flatMap((each) => each.problem ?? []);
+    const counted = {
+      requests: sum('requests'),
+      retries: sum('retries'),
+      inFlight: sum('inFlight'),
+      limit: sum('limit'),
+    };
     const { cacheHits, spent } = this;
-    return { cacheHits, spent, ...this.parts.server.stats() };
+    return { cacheHits, spent, ...counted, structured, omitted, ...(problem === undefined ? {} : { problem }) };
   }
 
   /** Makes durable what the cache was given so far. Throws STORAGE_FULL, STORAGE_FAILED. */
@@ -118,7 +127,7 @@ export class ServedModel implements LanguageModel {
 
   /** Ends connections, and makes the cache durable. */
   async close(): Promise<void> {
-    await this.parts.server.close();
+    await Promise.all(this.parts.servers.map((server) => server.close()));
     await this.parts.cache?.store.close();
   }
 
@@ -134,6 +143,8 @@ export class ServedModel implements LanguageModel {
     if (entry.kind === 'reply') return replyOf(entry);
     // A server may have been given a longer context since; only a replay is to meet what was.
     if (entry.kind === 'error' && entry.code === 'LLM_CONTEXT_EXCEEDED' && mode !== 'replay') return undefined;
+    // Kept by another version, and unknown to this one: asked again.
+    if (!Object.hasOwn(ERROR_CATALOGUE, entry.code)) return undefined;
     return reverieError(entry.code as ErrorCode, entry.values);
   }
 
@@ -161,7 +172,11 @@ export class ServedModel implements LanguageModel {
   }
 
   private async ask(prepared: PreparedRequest, signal: CallSignal | undefined): Promise<Answer> {
-    const { server, budget } = this.parts;
+    const { servers, budget } = this.parts;
+    const { session, messages } = prepared.request;
+    // All requests of an episode go to one server: its prefix cache holds what they share.
+    const server =
+      servers.length === 1 ? servers[0] : servers[placeOf(session ?? JSON.stringify(messages), servers.length)];
     const reservation = budget && (await budget.reserve(this.estimate(prepared), signal));
     let cost = NO_COST;
     try {
@@ -188,6 +203,10 @@ export class ServedModel implements LanguageModel {
     };
     return { calls: 1, ...tokens, money: moneyOf(tokens, this.parts.config.prices) };
   }
+}
+
+function placeOf(session: string, count: number): number {
+  return Number.parseInt(hash('sha256', session, 'hex').slice(0, 12), 16) % count;
 }
 
 type ReplyEntry = Extract<Entry, { kind: 'reply' }>;

@@ -1,13 +1,15 @@
 // Asks an OpenAI-compatible server, with everything that makes a call come back with an answer: a limit on what is in flight, retries, and
 // what a refusal teaches about the server.
 
+import { addCosts, type Cost, NO_COST } from '../core/cost.js';
 import { ReverieError, reverieError } from '../core/errors.js';
 import type { ModelStats } from './budget.js';
 import { type Answer, type Completion, finishReply, MAX_REPLY_DEPTH, readCompletion } from './completion.js';
 import type { LlmConfig } from './config.js';
 import { type CallSignal, Limiter, type Outcome, retryAfterSeconds, retryDelay, wait } from './flow.js';
 import { depthExceeds } from './reply-json.js';
-import { Capabilities, type PreparedRequest, requestBody } from './request.js';
+import { Capabilities, type PreparedRequest, requestBody, roomLeft } from './request.js';
+import { assembledStream, isStream } from './stream.js';
 import { type HttpReply, ReplyTooLarge, ServerFailure, Transport } from './transport.js';
 
 /** Keys around the text of a reply. */
@@ -20,6 +22,8 @@ interface Ask {
   readonly signal: CallSignal | undefined;
   /** Seconds (monotonic) at which it was first sent. */
   firstSent: number | undefined;
+  /** The most tokens that the context leaves for the reply, once a server has said so. */
+  room?: number;
 }
 
 export class ChatServer {
@@ -33,7 +37,7 @@ export class ChatServer {
 
   /** `apiKey` is sent to the URL and shown nowhere. */
   constructor(
-    private readonly config: LlmConfig,
+    private readonly config: LlmConfig & { readonly url: string },
     private readonly apiKey: string | undefined,
   ) {
     const { url, concurrency, maxReplyBytes, structured } = config;
@@ -58,7 +62,9 @@ export class ChatServer {
       } catch (error) {
         if (!(error instanceof ServerFailure)) throw error;
         const delay = retryDelay(tries, this.config.retryDelaySeconds, error.retryAfter);
-        if (tries > this.config.retries || delay >= this.secondsLeft(ask)) throw error.toReverieError(tries);
+        // A server that is busy says so at once: asked again until the deadline, each time after a longer wait.
+        const isLast = tries > this.config.retries && !error.isBusy;
+        if (isLast || delay >= this.secondsLeft(ask)) throw error.toReverieError(tries);
         this.retries++;
         await wait(delay, signal);
       }
@@ -101,23 +107,42 @@ export class ChatServer {
       return 'success';
     }
     if (!(error instanceof ServerFailure)) return 'other';
-    this.problem = error.problem;
+    this.problem = `${this.config.url}: ${error.problem}`;
     return error.congestion ? 'congestion' : 'other';
   }
 
-  /** Sends, and sends again what a refusal teaches to ask otherwise. */
+  /** Sends, and sends again what a refusal teaches to ask otherwise, or a reply that shows that JSON must be asked for otherwise. */
   private async exchange(ask: Ask): Promise<Answer> {
     const { config, capabilities, apiKey } = this;
     const { prepared } = ask;
+    let wasted: Cost = NO_COST;
     for (let lessons = 0; ; lessons++) {
-      const body = requestBody(prepared, config, capabilities);
+      const body = requestBody(prepared, config, capabilities, ask.room);
+      const asked = body.structured && { schemaText: prepared.schema!.text, structured: body.structured };
       const reply = await this.send(body.text, ask);
-      if (reply.status >= 200 && reply.status < 300) return this.read(reply, prepared);
+      if (reply.status >= 200 && reply.status < 300) {
+        try {
+          const answer = this.read(reply, prepared);
+          if (asked) capabilities.worked(asked.structured);
+          return wasted.calls === 0 ? answer : { ...answer, reply: withCost(answer.reply, wasted) };
+        } catch (error) {
+          if (!(error instanceof ReverieError)) throw error;
+          const cost = addCosts(wasted, (error.values.usage as Cost | undefined) ?? NO_COST);
+          error.values.usage = cost;
+          const mayBeIgnored = asked && error.code === 'LLM_REPLY_INVALID' && error.values.cut !== true;
+          if (!mayBeIgnored || !capabilities.ignored(asked)) throw error;
+          wasted = cost;
+          continue;
+        }
+      }
       const failure = ServerFailure.ofReply(config.url, reply, retryAfterSeconds(reply.headers), apiKey);
       if (failure.isServers) throw failure;
-      const asked = body.structured && { schemaText: prepared.schema!.text, structured: body.structured };
       const isLesson = reply.status === 400 || reply.status === 422 || reply.status === 501;
-      if (isLesson && lessons < MAX_LESSONS && capabilities.learn(failure.problem, body.text, asked)) continue;
+      if (isLesson && lessons < MAX_LESSONS) {
+        const room = ask.room === undefined ? roomLeft(failure.problem, body.text) : undefined;
+        ask.room ??= room;
+        if (room !== undefined || capabilities.learn(failure.problem, body, asked)) continue;
+      }
       throw failure.toReverieError(1);
     }
   }
@@ -128,19 +153,26 @@ export class ChatServer {
     const { timeoutSeconds, model, maxReplyBytes: limit } = this.config;
     const seconds = Math.max(0.001, Math.min(timeoutSeconds, this.secondsLeft(ask)));
     try {
-      return await this.transport.send(body, seconds, ask.signal);
+      return await this.transport.send(body, seconds, ask.signal, ask.prepared.request.session);
     } catch (error) {
       if (!(error instanceof ReplyTooLarge)) throw error;
       throw reverieError('LLM_REPLY_TOO_LARGE', { model, size: error.message, limit, retryable: true, ofModel: true });
     }
   }
 
+  /** Throws ServerFailure where it is no completion, or tells of a failure under a status of success. */
   private read(reply: HttpReply, prepared: PreparedRequest): Answer {
+    const { url } = this.config;
     let completion: Completion;
     try {
-      completion = readCompletion(parsed(reply));
+      const body = parsed(reply);
+      const code = errorCode(body);
+      if (code !== undefined) throw ServerFailure.ofReply(url, { ...reply, status: code }, undefined, this.apiKey);
+      completion = readCompletion(body);
     } catch (error) {
-      throw new ServerFailure({ url: this.config.url, problem: (error as Error).message, unreadable: true });
+      if (error instanceof ServerFailure && !error.isServers) throw error.toReverieError(1);
+      if (error instanceof ServerFailure) throw error;
+      throw new ServerFailure({ url, problem: (error as Error).message, unreadable: true });
     }
     return finishReply(completion, prepared, this.config);
   }
@@ -151,12 +183,26 @@ export class ChatServer {
   }
 }
 
-function parsed({ text }: HttpReply): unknown {
+function withCost(reply: Answer['reply'], more: Cost): Answer['reply'] {
+  return { ...reply, usage: addCosts(reply.usage, more) };
+}
+
+/** The HTTP status that an error within a reply stands for, as gateways send them under status 200. */
+function errorCode(body: unknown): number | undefined {
+  const { error, choices } = body as { error?: { code?: unknown }; choices?: unknown };
+  if (!error || (Array.isArray(choices) && choices.length > 0)) return undefined;
+  const code = Number(error.code);
+  return code >= 400 && code < 600 ? code : undefined;
+}
+
+function parsed(reply: HttpReply): unknown {
+  const text = reply.text.replace(/^\uFEFF/, '');
   const depth = MAX_REPLY_DEPTH + ENVELOPE_DEPTH;
+  if (isStream(text)) return assembledStream(text, depth);
   if (depthExceeds(text, depth)) throw new Error(`it is nested deeper than ${depth} levels`);
   try {
-    return JSON.parse(text);
+    return JSON.parse(text) ?? {};
   } catch {
-    throw new Error(`it is not JSON ("${text.slice(0, 60)}")`);
+    throw new Error(text.trim() === '' ? 'it is empty' : `it is not JSON ("${text.trim().slice(0, 60)}")`);
   }
 }

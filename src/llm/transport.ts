@@ -1,7 +1,7 @@
 // One HTTP exchange with a server: a pool of connections, a deadline of our own, a cap on what is read, and what a failure says.
 // Replies are collected straight from undici's dispatcher, which costs half of what its request() does.
 
-import type { Dispatcher, Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import { reverieError } from '../core/errors.js';
 import { undici } from '../core/packs.js';
 import { abortError, type CallSignal, onAbort } from './flow.js';
@@ -25,7 +25,8 @@ const CONNECT_MILLISECONDS = 60_000;
 const CLOSE_MILLISECONDS = 1000;
 
 export class Transport {
-  private readonly pool: Pool;
+  private readonly pool: Dispatcher;
+  private readonly origin: string;
   private readonly path: string;
 
   constructor(
@@ -33,9 +34,10 @@ export class Transport {
     private readonly headers: Readonly<Record<string, string>>,
     private readonly options: TransportOptions,
   ) {
-    const { origin, pathname } = new URL(url);
+    const { origin, pathname, protocol } = new URL(url);
+    this.origin = origin;
     this.path = `${pathname.replace(/\/+$/, '')}/chat/completions`;
-    this.pool = new (undici().Pool)(origin, {
+    const settings = {
       connections: options.connections,
       pipelining: 1,
       // Thinking models are silent for minutes: only our own deadline ends a request.
@@ -44,19 +46,23 @@ export class Transport {
       connect: { timeout: CONNECT_MILLISECONDS },
       keepAliveTimeout: 300_000,
       keepAliveMaxTimeout: 600_000,
-    });
+    };
+    this.pool = isProxied(url)
+      ? new (undici().EnvHttpProxyAgent)({ ...settings, proxyTunnel: protocol === 'https:' })
+      : new (undici().Pool)(origin, settings);
   }
 
   /**
    * Resolves with whatever status the server answers; redirects are not followed.
    * @throws ServerFailure, ReplyTooLarge, an AbortError
    */
-  send(body: string, timeoutSeconds: number, signal?: CallSignal): Promise<HttpReply> {
+  send(body: string, timeoutSeconds: number, signal?: CallSignal, session?: string): Promise<HttpReply> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(abortError(signal));
       const limits = { url: this.url, timeoutSeconds, maxBytes: this.options.maxReplyBytes };
       const collector = new ReplyCollector(limits, { resolve, reject }, signal);
-      this.pool.dispatch({ method: 'POST', path: this.path, headers: this.headers, body }, collector);
+      const headers = session === undefined ? this.headers : { ...this.headers, 'x-session-id': session };
+      this.pool.dispatch({ origin: this.origin, method: 'POST', path: this.path, headers, body }, collector);
     });
   }
 
@@ -66,6 +72,15 @@ export class Transport {
     await closed.catch(() => undefined);
     clearTimeout(timer);
   }
+}
+
+/** Whether HTTP_PROXY or HTTPS_PROXY is for it (NO_PROXY is undici's to read); this machine's own servers never are. */
+function isProxied(url: string): boolean {
+  const { hostname, protocol } = new URL(url);
+  if (/^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname)) return false;
+  const { http_proxy, HTTP_PROXY, https_proxy, HTTPS_PROXY } = process.env;
+  const http = http_proxy || HTTP_PROXY;
+  return Boolean(protocol === 'https:' ? https_proxy || HTTPS_PROXY || http : http);
 }
 
 interface Settlers {
@@ -171,6 +186,14 @@ interface FailureFacts {
 const PASSING = new Set([408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529]);
 const CONGESTION = new Set([408, 429, 503, 529]);
 const TOO_LONG_STATUSES = new Set([400, 413, 422]);
+/** Quotas that are spent: waiting minutes does not help. */
+const SPENT = /insufficient[_ ](quota|balance|credits)|exceeded your current quota|per[- ]day|daily/i;
+/** A model that is being loaded, as llama.cpp says it. */
+const LOADING = /loading model|model is (currently )?loading/i;
+/** Azure, OpenAI, DashScope, Gemini, OpenRouter. */
+const FILTERED =
+  /content[_ ]filter|content management policy|data_inspection_failed|inappropriate content|PROHIBITED_CONTENT|flagged|moderation/i;
+const FILTERED_STATUSES = new Set([400, 403, 422, 451]);
 /** OpenAI and vLLM, llama.cpp, SGLang, and those that speak like Anthropic. */
 const TOO_LONG =
   /context[ _](length|size|window)|prompt is too long|input is too long|longer than the model|max_model_len/i;
@@ -190,7 +213,9 @@ export class ServerFailure extends Error {
   ): ServerFailure {
     const said = errorMessage(reply.text);
     const redacted = apiKey ? said.replaceAll(apiKey, '[key]') : said;
-    const problem = `${reply.status} ${redacted.slice(0, QUOTED_PROBLEM)}`.trim();
+    const { location } = reply.headers;
+    const to = location === undefined ? '' : ` to ${location}`;
+    const problem = `${reply.status}${to} ${redacted.slice(0, QUOTED_PROBLEM)}`.trim();
     return new ServerFailure({ url, problem, status: reply.status, retryAfter });
   }
 
@@ -206,7 +231,13 @@ export class ServerFailure extends Error {
   get isServers(): boolean {
     const { status, problem } = this.facts;
     if (status === undefined) return true;
-    return PASSING.has(status) && !/insufficient_quota|exceeded your current quota/i.test(problem);
+    return PASSING.has(status) && !SPENT.test(problem);
+  }
+
+  /** Whether it only has no time now. */
+  get isBusy(): boolean {
+    const { status, problem } = this.facts;
+    return status === 429 || status === 529 || (status === 503 && LOADING.test(problem));
   }
 
   get congestion(): boolean {
@@ -222,11 +253,9 @@ export class ServerFailure extends Error {
     if (TOO_LONG_STATUSES.has(status!) && TOO_LONG.test(problem)) {
       return reverieError('LLM_CONTEXT_EXCEEDED', { url, problem, retryable: false, ofModel: true }, this);
     }
-    return reverieError(
-      'LLM_REFUSED',
-      { problem: `${url}: ${problem}`, hint: refusalHint(status!), retryable: false },
-      this,
-    );
+    const isFiltered = FILTERED_STATUSES.has(status!) && FILTERED.test(problem);
+    const told = { problem: `${url}: ${problem}`, hint: refusalHint(status!), retryable: false };
+    return reverieError('LLM_REFUSED', isFiltered ? { ...told, ofModel: true } : told, this);
   }
 }
 
@@ -234,19 +263,21 @@ function refusalHint(status: number): string {
   if (status === 401 || status === 403) return 'Check the API key in the environment variable that apiKeyEnv names.';
   if (status === 404) return 'Check the URL (it usually ends in /v1) and the name of the model.';
   if (status >= 300 && status < 400) return 'Redirects are not followed: give the URL it redirects to.';
-  if (status === 429) return 'Raise the quota at the provider.';
+  if (status === 402 || status === 429) return 'Raise the quota at the provider.';
   return 'Check the model, its parameters and the length of prompts against what the server allows; model.llm.stateTokens, historyTokens and retrieval shorten those for calls of tools.';
 }
 
 function errorMessage(text: string): string {
   try {
     const body = JSON.parse(text.slice(0, 65_536));
-    const error = body?.error?.message ?? body?.error ?? body?.message ?? body?.detail;
+    // OpenRouter keeps what its provider said apart.
+    const error = body?.error?.metadata?.raw ?? body?.error?.message ?? body?.error ?? body?.message ?? body?.detail;
     const code = body?.error?.code;
     if (error !== undefined)
       return `${typeof error === 'string' ? error : JSON.stringify(error)}${code ? ` (${code})` : ''}`;
   } catch {
     // Not JSON: shown as it is.
   }
-  return text;
+  const title = /<title>([^<]*)/i.exec(text)?.[1];
+  return title === undefined ? text : `a web page "${title.trim()}"`;
 }

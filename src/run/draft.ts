@@ -1,14 +1,25 @@
-// `reverie draft`: a domain and its tasks from a description, written by a language model, tried, and put into a folder only if
-// nothing speaks against it; with the record of every draft.
+// `reverie draft`: a domain and its tasks from a description, or what a domain lacks, written by a language model, tried, and put
+// into a folder only if nothing speaks against it; with the record of every draft.
 
+import { existsSync, readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { reverieError } from '../core/errors.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../core/files.js';
+import { readTools } from '../env/tools/load-domain.js';
 import type { LlmConfigInput } from '../llm/config.js';
 import { makeLanguageModel } from '../llm/served-model.js';
-import { type Draft, type DraftStep, type DraftTrial, draftDomain } from '../synth/drafting/draft-domain.js';
+import { readEpisodeLogs } from '../replay/experience/logs/read-episode-logs.js';
+import {
+  DRAFT_FILES,
+  type Draft,
+  type DraftFile,
+  type DraftInto,
+  type DraftStep,
+  type DraftTrial,
+  draftDomain,
+} from '../synth/drafting/draft-domain.js';
 import { formatCount, formatNumber } from './format.js';
 import { notEmpty } from './run-folder.js';
 import { type ConfigObject, layered, parseOverride } from './scenario.js';
@@ -19,6 +30,8 @@ interface DraftOptions {
   /** A file with the description; or the description itself in `about`. */
   readonly from?: string;
   readonly about?: string;
+  /** The folder has a domain: what of it is drafted (`rules`, `tasks`, `probes`; what it lacks unless given), and records of its tools. */
+  readonly into?: { readonly write?: readonly string[]; readonly logs?: readonly string[] };
   /** Of the section `llm`: `llm.url=http://localhost:8000/v1`, `llm.model=NAME`. */
   readonly set?: readonly string[];
   readonly tasks: number;
@@ -38,19 +51,20 @@ type DraftResult = Awaited<ReturnType<typeof keep>>;
  * @throws DRAFT_UNUSABLE, OUTPUT_EXISTS, SETTING_INVALID, FLAG_INVALID, DRAFT_UNUSABLE, and what the model's server throws
  */
 export async function draftInto(folder: string, options: DraftOptions): Promise<DraftResult> {
-  const description = await descriptionOf(options);
-  await refuseOccupied(folder);
+  const into = options.into && (await domainToFill(folder, options.into));
+  const description = into ? into.files['policy.md']! : await descriptionOf(options);
+  if (into === undefined) await refuseOccupied(folder);
   const { tasks, repairs, seed, signal, log, cache } = options;
   const kept = cache === undefined ? {} : { cacheFolder: cache };
   const model = await makeLanguageModel(llmConfigOf(options.set ?? []), kept);
   try {
     const draft = await draftDomain({
-      ...{ model, description, tasks, repairs, seed, signal },
+      ...{ model, description, tasks, repairs, seed, signal, into },
       onStep: (step) => log(stepText(step)),
       onTrial: (trial) => log(trialText(trial)),
     });
     await model.flush();
-    return await keep(folder, draft, { description, model: model.version, seed });
+    return await keep(folder, draft, { description, model: model.version, seed }, into);
   } finally {
     await model.close();
   }
@@ -75,6 +89,42 @@ async function descriptionOf({ from, about }: DraftOptions): Promise<string> {
   return text;
 }
 
+const PARTS: Readonly<Record<string, DraftFile>> = {
+  rules: 'rules.yaml',
+  tasks: 'tasks.yaml',
+  probes: 'must-fail.yaml',
+};
+
+/** @throws DRAFT_UNUSABLE, OUTPUT_EXISTS, DOMAIN_FILE_INVALID, LOG_INVALID */
+async function domainToFill(
+  folder: string,
+  { write, logs = [] }: NonNullable<DraftOptions['into']>,
+): Promise<DraftInto> {
+  const isThere = (name: string) => existsSync(join(folder, name));
+  const lacking = ['policy.md', 'tools.yaml', 'state.json', 'state.schema.json'].find((name) => !isThere(name));
+  if (lacking !== undefined) throw unusable(`the folder "${folder}" has no ${lacking}`);
+  const stray = write?.find((part) => !Object.hasOwn(PARTS, part));
+  if (stray !== undefined) throw unusable(`"${stray}" cannot be written; ${Object.keys(PARTS).join(', ')} can`);
+  const isLacked = (part: string) => !isThere(PARTS[part]) && !(part === 'rules' && isThere('rules.js'));
+  const parts = write ?? Object.keys(PARTS).filter(isLacked);
+  if (parts.length === 0) throw unusable(`"${folder}" has rules, tasks and probes`);
+  const present = parts.find((part) => !isLacked(part));
+  if (present !== undefined)
+    throw reverieError('OUTPUT_EXISTS', {
+      problem: `"${folder}" has ${present} already: ${isThere(PARTS[present]) ? PARTS[present] : 'rules.js'}.`,
+      hint: 'Move the file away to have it drafted anew, or name other parts with --write.',
+    });
+  const needed = ['rules', 'tasks'].find((part) => isLacked(part) && !parts.includes(part));
+  if (needed !== undefined)
+    throw unusable(`"${folder}" has no ${needed}, by which the rest is tried: add it to --write`);
+  readTools(folder);
+  const files = Object.fromEntries(
+    DRAFT_FILES.filter(isThere).map((name) => [name, readFileSync(join(folder, name), 'utf8')]),
+  );
+  const read = await Promise.all(logs.map((path) => readEpisodeLogs(path)));
+  return { folder, files, write: parts.map((part) => PARTS[part]), logs: read.flatMap(({ episodes }) => episodes) };
+}
+
 async function refuseOccupied(folder: string): Promise<void> {
   const entries = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
@@ -96,7 +146,12 @@ function llmConfigOf(set: readonly string[]): LlmConfigInput {
   return llm as LlmConfigInput;
 }
 
-async function keep(folder: string, draft: Draft, about: { description: string; model: string; seed: number }) {
+async function keep(
+  folder: string,
+  draft: Draft,
+  about: { description: string; model: string; seed: number },
+  into: DraftInto | undefined,
+) {
   const { admitted, files, steps, trial, cost } = draft;
   const record = join(folder, RECORD_FILE);
   const repairs = steps.filter(({ stage }) => stage === 'repair').length;
@@ -109,7 +164,9 @@ async function keep(folder: string, draft: Draft, about: { description: string; 
       hint: `Read ${record}: it has every draft and what was wrong with it. Use a better model, more --repairs, or a description that says more.`,
     });
   }
-  const all = { ...files, 'scenario.yaml': scenarioText(folder) };
+  const made = Object.entries(files).filter(([name]) => into?.write.some((one) => one === name) !== false);
+  const hasScenario = existsSync(join(folder, 'scenario.yaml'));
+  const all = { ...Object.fromEntries(made), ...(!hasScenario && { 'scenario.yaml': scenarioText(folder) }) };
   for (const [name, text] of Object.entries(all)) await writeFileAtomic(join(folder, name), text);
   const { tools, tasks, probes } = trial;
   const written = [...Object.keys(all), RECORD_FILE];

@@ -3,83 +3,79 @@
 
 import { existsSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
-import { parseDocument, stringify } from 'yaml';
+import { isMap, isScalar, parseDocument, type Scalar, stringify } from 'yaml';
 import { canonicalJson } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
 import { writeFileAtomic } from '../core/files.js';
 import { service } from '../core/services.js';
 import type { ToolsDomain } from '../env/tools/domain.js';
 import { makeDomain } from '../env/tools/domains.js';
-import type { InducedRule, InducedRules } from '../env/tools/induced-schema.js';
-import { readInducedRules, readTools } from '../env/tools/load-domain.js';
+import { readTools } from '../env/tools/load-domain.js';
 import { toolsScenario } from '../kinds/registry.js';
 import type { ExperienceStep } from '../replay/experience/experience.js';
 import { readEpisodeLogs } from '../replay/experience/logs/read-episode-logs.js';
-import { induce } from '../synth/induction/induce.js';
+import { heldOut, type Induction, induce, type Trial, tryRules } from '../synth/induction/induce.js';
 import { type ProposedTask, proposeTasks } from '../synth/induction/proposed-tasks.js';
 import { terminalTable } from './report.js';
 import { SCENARIO_FILE, savedScenario } from './run-folder.js';
 import { loadToolsScenario } from './scenario.js';
 
 const YAML_STYLE = { lineWidth: 120, aliasDuplicateObjects: false } as const;
-const RULES_FILE = 'induced.yaml';
-
-const HEADING = ` Rules found in logs. None counts before its "accepted" is true: set it here, or with reverie induce --accept-unopposed.
- support: calls or records that a rule was seen in; counterExamples: those that speak against it; alternatives: what explains the
- same logs as well. What no accepted rule covers is left to the next backend of the scenario. See docs/rules-from-logs.md.`;
 
 interface InduceOptions {
   /** Files or folders of records. */
   readonly logs: readonly string[];
   readonly tolerant?: boolean;
-  /** Accepts all rules without counter-examples that were seen this often or more. */
-  readonly acceptUnopposed?: number;
 }
 
 type InduceResult = Awaited<ReturnType<typeof induceDomain>>;
 
 /**
- * Writes induced.yaml, and what the folder lacks of state.json, state.schema.json, tasks.yaml and scenario.yaml. Rules that were
- * accepted before and are found again stay accepted.
+ * Writes what the folder lacks of rules.yaml, state.json, state.schema.json, tasks.yaml and scenario.yaml. The state is that of the
+ * folder where it has one.
  * @throws DOMAIN_FILE_INVALID, LOG_INVALID, SCENARIO_UNFIT where the logs hold no call of the domain's tools
  */
-export async function induceDomain(folder: string, { logs, tolerant, acceptUnopposed }: InduceOptions) {
-  const tools = readTools(folder);
+export async function induceDomain(folder: string, { logs, tolerant }: InduceOptions) {
+  const beside = readTools(folder);
   const read = await Promise.all(logs.map((path) => readEpisodeLogs(path, { tolerant })));
   const all = read.flatMap((each) => each.episodes);
   // A conversation that two files hold is no further evidence.
   const episodes = [...new Map(all.map((episode) => [canonicalJson(episode.messages), episode])).values()];
-  const induction = induce(episodes, { tools });
-  const { from, unexplained } = induction.rules;
-  if (from.calls === 0) throw noCalls(logs, folder);
-  const before = existsSync(join(folder, RULES_FILE)) ? readInducedRules(folder).rules : [];
-  const accepted = new Set(before.filter((rule) => rule.accepted).map(bodyOf));
-  const isUnopposed = ({ support, counterExamples }: InducedRule) =>
-    acceptUnopposed !== undefined && counterExamples.length === 0 && support >= acceptUnopposed;
-  const rules = induction.rules.rules.map((rule) => {
-    return { ...rule, accepted: accepted.has(bodyOf(rule)) || isUnopposed(rule) };
-  });
-  const proposed = proposeTasks(induction, { tools });
+  const induction = induce(episodes, beside);
+  if (induction.calls === 0) throw noCalls(logs, folder);
+  const kept = heldOut(episodes, beside);
+  const proposed = proposeTasks(induction, beside);
   const files = {
+    'rules.yaml': rulesText(induction, kept),
     'state.json': json(induction.state),
     'state.schema.json': json(induction.schema),
     'tasks.yaml': tasksText(proposed),
     'scenario.yaml': scenarioText(folder, logs),
   };
-  const kept = Object.keys(files).filter((name) => existsSync(join(folder, name)));
-  const missing = Object.entries(files).filter(([name]) => !kept.includes(name));
-  for (const [name, text] of [...missing, [RULES_FILE, rulesText({ ...induction.rules, rules })] as const])
-    await writeFileAtomic(join(folder, name), text);
+  const present = Object.keys(files).filter((name) => existsSync(join(folder, name)));
+  const missing = Object.entries(files).filter(([name]) => !present.includes(name));
+  for (const [name, text] of missing) await writeFileAtomic(join(folder, name), text);
+  const { calls, rules, unexplained, notes } = induction;
+  const tried = tryRules(rules, induction.beliefs);
   return {
-    ...{ folder, conversations: episodes.length, calls: from.calls, unexplained },
-    rules: rules.map((rule) => {
-      const { id, support, counterExamples } = rule;
-      return { id, says: sentenceOf(rule), support, counterExamples: counterExamples.length, accepted: rule.accepted };
+    ...{ folder, conversations: episodes.length, calls, unexplained },
+    tools: beside.tools.map(({ name }) => {
+      const { enforces = [], effects = [] } = rules.file.tools[name] ?? {};
+      const isExact = rules.tools.has(name);
+      const counts = { seen: tried.get(name), heldOut: kept?.get(name) };
+      return {
+        tool: name,
+        isExact,
+        enforces: enforces.length,
+        effects: effects.length,
+        ...counts,
+        notes: notes.get(name) ?? [],
+      };
     }),
     tasks: proposed.map(({ task: { id }, problems }) => ({ id, problems })),
-    written: [...missing.map(([name]) => name), RULES_FILE],
+    written: missing.map(([name]) => name),
     /** Files that were there and stay as they are. */
-    kept,
+    kept: present,
   };
 }
 
@@ -90,57 +86,28 @@ function noCalls(logs: readonly string[], reference: string): Error {
   });
 }
 
-/** What a rule says, without what speaks for it. */
-function bodyOf({
-  id: _,
-  accepted: _a,
-  support: _s,
-  seen: _e,
-  counterExamples: _c,
-  alternatives: _o,
-  ...body
-}: InducedRule) {
-  return canonicalJson(body);
-}
+const counted = ({ right, wrong, open }: Trial) => `${right} right, ${wrong} wrong, ${open} left open`;
 
-/** For people; what counts are the rule's own fields. */
-function sentenceOf(rule: InducedRule): string {
-  switch (rule.kind) {
-    case 'refuse':
-      return `fails where ${rule.when}`;
-    case 'set':
-      return `sets ${rule.target} to ${rule.to}`;
-    case 'add':
-      return `adds ${rule.collection}[${rule.key}]`;
-    case 'answer':
-      return `answers ${Object.keys(rule.fields).join(', ')}`;
-    case 'list':
-      return `lists ${rule.collection} where ${rule.where.join(' and ') || 'there are any'}, by ${rule.order.slice(5)}`;
-    case 'sentence':
-      return `answers "${rule.text}"`;
-    case 'id-format':
-      return `ids are like ${rule.pattern}`;
-    case 'constant':
-      return `nothing changes ${rule.fields.join(', ')}`;
-    case 'values':
-      return `${rule.field} is one of ${rule.values.map((value) => JSON.stringify(value)).join(', ')}`;
-    case 'refers':
-      return `${rule.field} names one of ${rule.to}`;
+/** The rules, with what speaks for each as comments. */
+function rulesText(
+  { rules, notes, unexplained, logs, calls }: Induction,
+  kept: Map<string, Trial> | undefined,
+): string {
+  const document = parseDocument(stringify(rules.file, YAML_STYLE));
+  const tools = document.get('tools');
+  for (const { key } of isMap(tools) ? tools.items : []) {
+    const name = String((key as Scalar).value);
+    const trial = kept?.get(name);
+    const lines = [
+      ...(notes.get(name) ?? []),
+      ...(trial ? [`rules of three logs in four, on the others: ${counted(trial)}`] : []),
+    ];
+    if (isScalar(key)) key.commentBefore = lines.map((line) => ` ${line}`).join('\n');
   }
-}
-
-/** Name and rule first, then what speaks for and against it, and the decision last. */
-function rulesText({ format, from, rules, unexplained }: InducedRules): string {
-  const isSaid = (value: unknown) => typeof value !== 'object' || value === null || Object.keys(value).length > 0;
-  const ordered = rules.map(({ id, support, seen, counterExamples, alternatives, accepted, ...body }) =>
-    Object.fromEntries(
-      Object.entries({ id, ...body, support, seen, counterExamples, alternatives, accepted }).filter(([, value]) =>
-        isSaid(value),
-      ),
-    ),
-  );
-  const document = parseDocument(stringify({ format, from, rules: ordered, unexplained }, YAML_STYLE));
-  document.commentBefore = HEADING;
+  const heldBack = kept === undefined ? ' There are too few logs to hold any back.' : '';
+  const heading = ` Found in ${calls} calls of ${logs.length} logs: the simplest rules that no call contradicts. Read them: a log shows what\n happened, not what else would have.${heldBack} See docs/rules-from-logs.md.`;
+  const lost = unexplained.map((sentence) => ` - ${sentence}`);
+  document.commentBefore = [heading, ...(lost.length === 0 ? [] : [' Not explained:', ...lost])].join('\n');
   return document.toString(YAML_STYLE);
 }
 
@@ -159,7 +126,7 @@ function scenarioText(folder: string, logs: readonly string[]): string {
   const scenario = {
     family: 'tools',
     name: basename(resolve(folder)).replace(/[^\w-]+/g, '-'),
-    model: { kind: 'tools', backends: ['induced'] },
+    model: { kind: 'tools', backends: ['rules'] },
     agent: { kind: 'reference' },
     experience: { logs: named },
     synth: { episodes: 20, export: ['openai', 'parquet'] },
@@ -173,21 +140,29 @@ function json(value: unknown): string {
 
 /** What was found, for people. */
 export function inductionText(result: InduceResult): string {
-  const { folder, conversations, calls, rules, unexplained, tasks, written, kept } = result;
+  const { folder, conversations, calls, tools, unexplained, tasks, written, kept } = result;
   const refused = tasks.flatMap(({ id, problems }) => problems.map((problem) => `  ${id}: ${problem}`));
   const proposed = tasks.filter(({ problems }) => problems.length === 0).length;
-  const rows = rules.map(({ id, says, support, counterExamples, accepted }) => {
-    return [id, says, String(support), String(counterExamples), accepted ? 'yes' : 'no'];
+  const rows = tools.map(({ tool, isExact, enforces, effects, seen, heldOut }) => {
+    const trial = seen === undefined ? '–' : `${seen.right} of ${seen.right + seen.wrong + seen.open}`;
+    return [
+      tool,
+      isExact ? 'exact' : 'open',
+      String(enforces),
+      String(effects),
+      trial,
+      heldOut ? counted(heldOut) : '–',
+    ];
   });
-  const columns = ['rule', 'says', 'seen', 'against', 'accepted'];
+  const columns = ['tool', 'answer', 'requirements', 'effects', 'calls right', 'held-out logs'];
   return [
-    `${rules.length} rules from ${calls} calls in ${conversations} conversations; ${rules.filter(({ accepted }) => accepted).length} accepted.`,
+    `Rules for ${tools.filter(({ isExact }) => isExact).length} of ${tools.length} tools from ${calls} calls in ${conversations} conversations.`,
     terminalTable({ columns, rows, alignment: 'text' }, process.stdout.columns),
     ...(unexplained.length === 0 ? [] : ['Not explained:', ...unexplained.map((sentence) => `  ${sentence}`)]),
     `${proposed} tasks proposed${refused.length === 0 ? '.' : '; left out:'}`,
     ...refused,
-    `Written to ${folder}: ${written.join(', ')}.${kept.length === 0 ? '' : ` Left as they are: ${kept.join(', ')}.`}`,
-    `Next: read ${join(folder, RULES_FILE)}, and set rules that are right to "accepted: true"`,
+    `Written to ${folder}: ${written.join(', ') || 'nothing'}.${kept.length === 0 ? '' : ` Left as they are: ${kept.join(', ')}.`}`,
+    `Next: read ${join(folder, 'rules.yaml')}, then reverie audit ${folder}`,
   ].join('\n');
 }
 

@@ -37,6 +37,8 @@ export interface JobInputs {
   readonly compare?: readonly string[];
   /** `fidelity`: what the first model must reach, each `section.metric=limit`. */
   readonly failUnder?: readonly string[];
+  /** `audit`: the tasks alone. */
+  readonly tasks?: boolean;
 }
 
 /** Inputs that are found in folders. */

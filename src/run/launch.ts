@@ -169,7 +169,7 @@ async function chosenScenario(options: LaunchOptions, inputs: JobInputs): Promis
 }
 
 /** Paths become absolute. @throws INPUT_NEEDED */
-function checkedInputs({ failUnder, ...folders }: JobInputs): JobInputs {
+function checkedInputs({ failUnder, tasks, ...folders }: JobInputs): JobInputs {
   const path = (input: string, given: string) => {
     if (existsSync(given)) return resolve(given);
     throw reverieError('INPUT_NEEDED', {
@@ -181,7 +181,7 @@ function checkedInputs({ failUnder, ...folders }: JobInputs): JobInputs {
     if (given === undefined) return [];
     return [[input, Array.isArray(given) ? given.map((one) => path(input, one)) : path(input, given as string)]];
   });
-  return { ...Object.fromEntries(found), ...(failUnder && { failUnder }) };
+  return { ...Object.fromEntries(found), ...(failUnder && { failUnder }), ...(tasks && { tasks }) };
 }
 
 /** Asked before anything is made. @throws QUEUE_REFUSED, SCENARIO_UNFIT naming the setting that stands against it */

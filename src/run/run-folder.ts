@@ -25,7 +25,7 @@ const runRecordSchema = z.object({
   seed: z.int(),
   inputs: z.object({
     ...{ data: text, model: text, checkpoint: text, episodes: text, heldOut: text },
-    ...{ compare: list, failUnder: list },
+    ...{ compare: list, failUnder: list, tasks: z.boolean().optional() },
   }),
   /** The command line, as far as it names what was run. */
   command: z.string(),

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { Environment } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { checkEnvironment, type EnvironmentReport } from '../env/check-environment.js';
+import type { ToolsTask } from '../env/tools/domain.js';
 import { makeDomain } from '../env/tools/domains.js';
 import { elsewhere, realResponder } from '../env/tools/rules-responder.js';
 import { areRulesTrusted, trustRules } from '../env/tools/sandbox/sandbox.js';
@@ -15,7 +16,7 @@ import type { Responder } from '../env/tools/tools-family.js';
 import { kindOfDomain, toolsScenario, viewOf } from '../kinds/registry.js';
 import type { LlmRole } from '../kinds/tools.js';
 import type { ChatRequest, LanguageModel } from '../llm/language-model.js';
-import { taskFaults } from '../synth/tasks/task-checks.js';
+import { defectOf, lintTasks } from '../synth/tasks/lint-tasks.js';
 import { routerBackends } from '../worldmodel/tools/backends.js';
 import { makeRouter } from '../worldmodel/tools/router.js';
 import { type Cast, makeEpisodeEnvironment, makeParts, makeWorld, type ToolsWorld } from './pipeline/tools/rows.js';
@@ -106,8 +107,9 @@ function environmentsOf(
   real: boolean,
 ): { make: () => Environment; version: string } {
   const responder = real ? realResponder(world.domain) : world.responder;
+  const withheld = real ? undefined : (task: ToolsTask) => defectOf(world.domain, task);
   return {
-    make: viewOf(world.domain, () => makeEpisodeEnvironment(world, responder, config)),
+    make: viewOf(world.domain, () => makeEpisodeEnvironment(world, responder, config, { withheld, waits: true })),
     version: [hash, world.domain.version, responder.version, world.user.version].join(':'),
   };
 }
@@ -130,20 +132,21 @@ function castOver(ask: MakerThread['ask'], models: ToolsBlueprint['models']): Ca
 }
 
 /**
- * Of the real environment: the server it is on, or the domain's exact rules; where it has neither, what was accepted of rules from logs.
+ * Of the real environment: the server it is on, or the domain's exact rules; where it has neither, what rules.yaml declares of some tools.
  * @throws TOOL_WITHOUT_RULE if it has none
  */
 export async function check({ config, folder }: ToolsScenario): Promise<EnvironmentReport> {
   const domain = await makeDomain(config.domain, { folder });
-  const isInduced = domain.rules === undefined && domain.induced?.rules.some(({ accepted }) => accepted) === true;
-  const responder: Responder = isInduced
-    ? await makeRouter({ ...config.model, backends: ['induced'] }, { domain })
+  const isPartial = domain.rules === undefined && domain.declared !== undefined;
+  const responder: Responder = isPartial
+    ? await makeRouter({ ...config.model, backends: ['rules'] }, { domain })
     : realResponder(domain);
   const user = elsewhere(domain)?.user ?? new ScriptedUser();
   const make = () => new ToolsEpisodeEnvironment({ id: config.name, domain, responder, user });
   try {
     const { checks, passed, ...report } = await checkEnvironment(viewOf(domain, make), { seed: config.seed });
-    const problems = (await taskFaults(domain)).map(({ task, problem }) => `task "${task}": ${problem}`);
+    const defects = (await lintTasks(domain, domain.tasks)).filter(({ shuts }) => shuts);
+    const problems = defects.map(({ task, problem }) => `task "${task}": ${problem}`);
     const tasks = { name: 'tasks' as const, passed: problems.length === 0, problems };
     return { ...report, passed: passed && tasks.passed, checks: [...checks, tasks] };
   } finally {

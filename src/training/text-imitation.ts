@@ -111,10 +111,24 @@ async function demonstrated(
   for (let step = 0; !episode.ended && step < plan.length; step++) {
     if (search !== undefined) back += await lookElsewhere(episode, plan.slice(step), search);
     if (episode.ended || !(await said(episode, plan[step]))) break;
+    // What a fault kept from being done is said again.
+    for (let again = 0; again < MOST_AGAIN && !episode.ended && wasLost(episode); again++)
+      await said(episode, plan[step]);
   }
   const played = episode.played();
   const isExample = played.steps.length > 0 && (search === undefined || (episode.ended && isWon(played)));
   return { played: isExample ? [played] : [], back: isExample ? back : back + played.steps.length };
+}
+
+const MOST_AGAIN = 6;
+
+function wasLost(episode: TextEpisode): boolean {
+  return (
+    episode
+      .played()
+      .steps.at(-1)
+      ?.info.predictions.some(({ backend }) => backend === 'faults') ?? false
+  );
 }
 
 /** Share of searches that find at once. */

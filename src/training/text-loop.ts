@@ -250,10 +250,16 @@ async function evaluate(
   const { round, realSteps, simulatedSteps } = progress;
   const wins = played.filter(isWon).length;
   const meanLength = stepsOf([played]) / played.length;
-  const evaluation = { after, round, realSteps, simulatedSteps, episodes: played.length, wins, meanLength };
+  const rewards = rewardsOf(all);
+  const evaluation = { after, round, realSteps, simulatedSteps, episodes: played.length, wins, meanLength, rewards };
   progress.evaluations.push(evaluation);
   phase.end(`${wins} of ${played.length} won`);
-  ports.tell({ kind: 'eval', ...countersOf(progress), ...evaluation });
+  const { rewards: _, ...told } = evaluation;
+  ports.tell({ kind: 'eval', ...countersOf(progress), ...told });
+}
+
+function rewardsOf(played: readonly PlayedText[]): (number | null)[] {
+  return played.map(({ reward, lost }) => (lost === undefined ? reward : null));
 }
 
 // Rounds of a value model alone (VEM): in recorded situations, the policy of the moment draws choices, and the model says what each is
@@ -353,12 +359,14 @@ export async function checkDream({ settings, parts, progress, ports }: TextTrain
     realWins: played.filter(isWon).length,
     confirmedWins: dreamWins - again.filter(({ isLost }) => isLost).length,
     realSteps: stepsOf([played]) + again.reduce((sum, { steps }) => sum + steps, 0),
+    ...{ simulated: rewardsOf(allSimulated), real: rewardsOf(allPlayed) },
   };
   progress.checks.push(check);
   const wasShut = progress.isShut === true;
   progress.isShut = areFalse(check);
   phase.end(`${check.dreamWins} won in the dream, ${check.realWins} in the real environment`);
-  ports.tell({ kind: 'check', ...countersOf(progress), ...check, time: progress.checks.length - 1 });
+  const { simulated: _, real: __, ...told } = check;
+  ports.tell({ kind: 'check', ...countersOf(progress), ...told, time: progress.checks.length - 1 });
   if (progress.isShut && !wasShut) raiseAlarm(progress, ports, shutBecause(check));
 }
 

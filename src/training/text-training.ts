@@ -159,6 +159,9 @@ export interface DreamCheck {
   readonly confirmedWins: number;
   /** Steps in the real environment; nothing is learned from them. */
   readonly realSteps: number;
+  /** What the episodes came to, by start; null where one was lost or not judged. */
+  readonly simulated?: readonly (number | null)[];
+  readonly real?: readonly (number | null)[];
 }
 
 export interface TextEvaluation {
@@ -170,6 +173,8 @@ export interface TextEvaluation {
   readonly episodes: number;
   readonly wins: number;
   readonly meanLength: number;
+  /** As of a check. */
+  readonly rewards?: readonly (number | null)[];
 }
 
 /** All that must survive between rounds beside the learner. */

@@ -1,27 +1,24 @@
 // The errands that a small language model is trained on: solvable, not to be fooled, and held out by thing and place; and the
 // figure made of what came out.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { writeErrands } from '../../benchmarks/errands.js';
 import { pointsBetween } from '../../benchmarks/smollm2-arms.js';
 import type { ToolsDomain } from '../../src/env/tools/domain.js';
 import { nativeDomain } from '../controlled/native-domain.js';
 import { liveThrough } from '../packs/own-scenario.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('errands in the inn', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-errands-'));
+  const folder = temporaryFolder('errands');
   let domain: ToolsDomain;
   beforeAll(async () => {
     await writeErrands(ROOT, folder, 48, 24);
     domain = await nativeDomain('errands', folder);
   });
-  afterAll(() => rmSync(folder, { recursive: true }));
 
   it('are as many as were asked for, each once', () => {
     const of = (split: string) => domain.tasks.filter((task) => task.split === split);

@@ -1,9 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { bootstrap, mean, measurePaired, ratioInterval } from '../../benchmarks/measure.js';
-import { PythonPeer } from '../../benchmarks/python-peer.js';
 import { BENCHMARKS } from '../../benchmarks/registry.js';
 
 describe('measuring', () => {
@@ -37,21 +33,5 @@ describe('the list of benchmarks', () => {
       expect([id, title, unit, baseline].every((text) => text.length > 0)).toBe(true);
       expect(typeof (await load()).run).toBe('function');
     }
-  });
-});
-
-describe('PythonPeer', () => {
-  let root: string;
-  beforeAll(async () => {
-    root = await mkdtemp(join(tmpdir(), 'reverie-peer-'));
-  });
-  afterAll(() => rm(root, { recursive: true, force: true }));
-
-  it('is one clear error where its packages cannot be installed', async () => {
-    const options = { name: 'absent', requirements: ['./no-such-package'], script: 'x.py', root };
-    await expect(PythonPeer.start(options)).rejects.toMatchObject({
-      code: 'ENV_UNUSABLE',
-      message: expect.stringContaining('absent'),
-    });
   });
 });

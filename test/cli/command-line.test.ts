@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -6,41 +6,13 @@ import { runCommandLine } from '../../src/cli/command-line.js';
 import { tellFailure } from '../../src/cli/terminal.js';
 import { RunInterrupted } from '../../src/run/interrupt.js';
 import { recordingStream } from '../run/streams.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 async function reverie(...args: string[]) {
   const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
   const exitCode = await runCommandLine(args, terminal);
   return { exitCode, stdout: terminal.stdout.text(), stderr: terminal.stderr.text() };
 }
-
-const COMMANDS = [
-  'quickstart',
-  'collect',
-  'fit',
-  'synth',
-  'audit',
-  'export',
-  'train',
-  'eval',
-  'serve',
-  'inspect',
-  'check-env',
-  'scenarios',
-];
-
-describe('help', () => {
-  it('names every command with what it is for', async () => {
-    const { stdout, exitCode } = await reverie('--help');
-    for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^  ${command}\\b.* {2}[a-z]`, 'm'));
-    expect(exitCode).toBe(0);
-  });
-
-  it.each(['train', 'serve'])('of %s has examples that name it', async (command) => {
-    const { stdout, exitCode } = await reverie(command, '--help');
-    expect(stdout).toMatch(new RegExp(`Examples:\\n {2}\\$ reverie ${command}`));
-    expect(exitCode).toBe(0);
-  });
-});
 
 describe('wrong usage', () => {
   it.each([
@@ -103,7 +75,7 @@ describe('scenarios', () => {
 
   it('shows one in full, as a scenario file of its own', async () => {
     const shown = await reverie('scenarios', 'hopper', '--profile', 'smoke', '--seed', '4');
-    const folder = mkdtempSync(join(tmpdir(), 'reverie-shown-'));
+    const folder = temporaryFolder('shown');
     writeFileSync(join(folder, 'scenario.yaml'), shown.stdout);
     expect((await reverie('scenarios', folder)).stdout).toBe(shown.stdout);
     const { config, hash } = JSON.parse((await reverie('scenarios', folder, '--json')).stdout);

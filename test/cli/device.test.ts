@@ -1,21 +1,20 @@
 // Devices on the command line: what is asked for is there, or refused before anything is written; what was used is kept.
 
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.js';
 import { cudaStatus, nativeWidths } from '../../src/nn/cuda.js';
 import { lacksCompiler, make } from '../native/native-build.js';
 import { recordingStream } from '../run/streams.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const hasAddon = !lacksCompiler('device.test.ts');
 if (hasAddon) make('addon');
 const { missing } = await cudaStatus();
 
-const folder = mkdtempSync(join(tmpdir(), 'reverie-device-'));
+const folder = temporaryFolder('device');
 const at = (name: string) => join(folder, name);
-afterAll(() => rmSync(folder, { recursive: true }));
 
 async function reverie(...args: string[]) {
   const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };

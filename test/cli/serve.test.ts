@@ -1,13 +1,12 @@
 // `reverie serve` in this process; signals are sent to it as the system would.
 
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.js';
 import { recordingStream } from '../run/streams.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'reverie-serve-'));
+const folder = temporaryFolder('serve');
 
 function started(args: readonly string[], env: Record<string, string> = {}) {
   const terminal = { stdout: recordingStream(), stderr: recordingStream(), env };

@@ -50,50 +50,55 @@ describe.skipIf(!isPythonThere)('what connects a trainer to a server', () => {
     }
   });
 
-  it('makes methods of the tools for TRL, by which a task can be solved', async () => {
-    const { default: yaml } = { default: await import('yaml') };
-    const { readFileSync } = await import('node:fs');
-    const tasks = yaml.parse(readFileSync('packs/helpdesk/tasks.yaml', 'utf8')) as {
-      id: string;
-      split?: string;
-      reference?: { calls: { name: string; arguments: object }[]; say?: string };
-    }[];
-    const task = tasks.find(({ reference, split }) => reference !== undefined && split !== 'test')!;
-    const driver = `
-import inspect, json
-from reverie_trl import Environment, ask, reward
-env = Environment()
-opening = env.reset(task=${JSON.stringify(task.id)}, seed=1, prompt="a column of the dataset")
-for call in json.loads(${JSON.stringify(JSON.stringify(task.reference!.calls))}):
-    getattr(env, call["name"])(**call["arguments"])
-while not env._done:
-    env.respond_to_user(content=${JSON.stringify(task.reference!.say ?? 'It is done. Good-bye.')})
-try:
-    env.respond_to_user(content="more")
-    over = "went on"
-except ValueError as error:
-    over = str(error)
-tools = [name for name, _ in inspect.getmembers(Environment, inspect.isfunction) if not name.startswith("_")]
-doc = inspect.getdoc(getattr(Environment, ${JSON.stringify(task.reference!.calls[0].name)}))
-rewards = reward(environments=[env], completions=["a column of TRL"])
-ask("DELETE", f"/v1/sessions/{env._session}")
-again = env.reset(task=${JSON.stringify(task.id)}, seed=1)
-try:
-    env.reset(task="nothing like it")
-    refusal = None
-except RuntimeError as error:
-    refusal = str(error)
-print(json.dumps({"opening": opening, "rewards": rewards, "over": over, "tools": tools, "doc": doc, "again": again,
-                  "refusal": refusal}))
-`;
-    const found = await driven(server.url, 'helpdesk', driver);
-    expect(found).toMatchObject({ rewards: [1], over: 'The episode is over.', again: found.opening });
-    expect(found.refusal).toContain('nothing like it');
-    expect(found.opening.length).toBeGreaterThan(100);
-    expect(found.tools).toEqual(expect.arrayContaining(['reset', 'respond_to_user']));
-    // Beside a reward function, TRL would count it again; before it knew the name, as a tool.
-    expect(found.tools).not.toContain('get_reward');
-    expect(found.doc).toMatch(/\n\nArgs:\n {4}\w+: /);
+  it('types arguments through references, all that they must fit, and alternatives', async () => {
+    const $defs = {
+      item: { type: 'string' },
+      line: { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] },
+      tree: { type: 'array', items: { $ref: '#/$defs/tree' } },
+    };
+    const list = { type: 'array', items: { $ref: '#/$defs/item' } };
+    const properties = {
+      item: { $ref: '#/$defs/item' },
+      items: { anyOf: [list, { type: 'string' }] },
+      maybe: { oneOf: [{ type: 'number' }, { type: 'null' }] },
+      both: { type: ['integer', 'string', 'null'] },
+      level: { enum: [1, 2] },
+      tree: { $ref: '#/$defs/tree' },
+      count: {},
+    };
+    const parameters = {
+      type: 'object',
+      $defs,
+      allOf: [{ $ref: '#/$defs/line' }],
+      properties,
+      required: ['item', 'items'],
+    };
+    const card = {
+      name: 'depot',
+      family: 'tools',
+      is_default: true,
+      tools: [{ name: 'ship', description: 'Ships.', parameters }],
+    };
+    const other = createServer((_, response) => response.end(JSON.stringify({ environments: [card] })));
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const types = await driven(
+      `http://127.0.0.1:${(other.address() as AddressInfo).port}`,
+      undefined,
+      `
+import inspect, json, reverie_trl
+found = inspect.signature(reverie_trl.Environment.ship).parameters.values()
+print(json.dumps({one.name: [str(one.annotation), one.default is inspect.Parameter.empty] for one in found}))`,
+    );
+    other.close();
+    expect(types).toMatchObject({
+      item: ["<class 'str'>", true],
+      items: ['list[str] | str', true],
+      count: ["<class 'int'>", true],
+      maybe: ['float | None', false],
+      both: ['int | str | None', false],
+      level: ['int | None', false],
+    });
+    expect(types.tree[0]).toMatch(/^list\[list/);
   });
 
   it('makes rollouts of exported episodes for TRL: speech is a call, as names are that Python can bind', async () => {

@@ -76,7 +76,7 @@ describe.skipIf(process.env['REVERIE_TRAINER_READERS'] !== '1')(
       const input = {
         env: { REVERIE_URL: server.url, REVERIE_ENV: server.sessions.defaultEnv.name },
         folder,
-        settings: { REVERIE_GRACE_SECONDS: '6', REVERIE_STRAGGLER: '1.5' },
+        settings: { REVERIE_GRACE_SECONDS: '4', REVERIE_STRAGGLER: '1.5' },
         ...{ prompt_length: 40_000, response_length: 16_000, count: 2 },
         groups: [
           { task: JUDGED, scripts: [solved, gaveUp, ['<tool_call>{oops</tool_call>', ...solved], [solved[0], null]] },

@@ -48,13 +48,24 @@ function hashed(text: string): string {
   return hash;
 }
 
-function sectionsOf(text: string): Record<string, Json> {
+/** Sections of a message: a heading, then a line of JSON. Those of one heading are taken together: a world's prompt grows by them. */
+export function sectionsOf(text: string): Record<string, Json> {
   const found: Record<string, Json> = {};
   for (const [, heading, line] of text.matchAll(/^## (.+)\n(.+)$/gm)) {
     const content = parseJson(line);
-    if (content !== undefined) found[heading.trim()] = content;
+    if (content !== undefined) found[heading.trim()] = together(found[heading.trim()], content);
   }
   return found;
+}
+
+function together(before: Json | undefined, more: Json, levels = 2): Json {
+  if (Array.isArray(before) && Array.isArray(more)) return [...before, ...more];
+  if (levels === 0 || typeof before !== 'object' || before === null || Array.isArray(before)) return more;
+  const parts = Object.entries(asObject(more)).map(([key, part]) => [
+    key,
+    together(asObject(before)[key], part, levels - 1),
+  ]);
+  return { ...before, ...Object.fromEntries(parts) };
 }
 
 export function parseJson(text: string): Json | undefined {

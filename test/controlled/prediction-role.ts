@@ -15,7 +15,7 @@ import { withInventedId, wrongOutcome } from './wrong-outcome.js';
 
 export interface RememberedQuery {
   readonly truth: Truth;
-  /** Messages of section History, oldest first. */
+  /** Entries of sections Episode, oldest first. */
   readonly history: readonly JsonObject[];
   readonly task: ToolsTask | undefined;
   readonly seed: number;
@@ -30,15 +30,16 @@ export function rememberedState({ truth, history, task, seed, transitionError }:
   const prefix = createHash('sha256').update(`${task?.id} ${seed} ${transitionError}`);
   const states = statesOf(truth);
   let state = truth.initialState(task);
-  for (const { role, content, calls } of history) {
-    if (role === 'user' || role === 'assistant') prefix.update(asText(content));
-    for (const call of asList(calls)) {
-      prefix.update(JSON.stringify(call));
-      const digest = prefix.copy().digest();
-      const before = state;
-      state = states.get(digest.toString('latin1')) ?? afterCall(before, call, digest.readUInt32LE(0));
-      states.set(digest.toString('latin1'), state);
-    }
+  for (const { user = '', agent = '', call, arguments: given } of history) {
+    prefix.update(asText(user) + asText(agent));
+    if (call === undefined) continue;
+    prefix.update(JSON.stringify([call, given]));
+    const digest = prefix.copy().digest();
+    const before = state;
+    state =
+      states.get(digest.toString('latin1')) ??
+      afterCall(before, { name: call, arguments: given }, digest.readUInt32LE(0));
+    states.set(digest.toString('latin1'), state);
   }
   return state;
 
@@ -61,7 +62,7 @@ const SILENT_SHARE = 0.5;
 export function predictionReply(asked: Asked, truth: Truth, options: ControlledOptions): JsonObject {
   const { transitionError = 0, silentShare = SILENT_SHARE } = options;
   const call = callOf(asked);
-  const state = truth.stateShown(asked.sections.State, () => believedState(asked, truth, options.seed, 0));
+  const state = truth.stateShown(asked.sections, () => believedState(asked, truth, options.seed, 0));
   const right = truth.outcome(state, call);
   const { isWrong, confidence, rng } = drawChance(asked, transitionError, 'transition');
   const answer = isWrong ? wrongOutcome({ truth, state, call, right, silentShare, rng }) : right;
@@ -80,9 +81,9 @@ function callOf({ sections }: Asked): CallSpec {
 
 /** After the calls of the conversation; the task is known by the first thing the user said, if that is still shown. */
 function believedState({ sections }: Asked, truth: Truth, seed: number, transitionError: number): JsonObject {
-  const history = asList(sections.History);
-  const first = history.find(({ role }) => role === 'user');
-  const task = first === undefined ? undefined : truth.taskOfOpening(asText(first.content));
+  const history = asList(sections.Episode);
+  const first = history.find(({ user }) => user !== undefined);
+  const task = first === undefined ? undefined : truth.taskOfOpening(asText(first.user));
   return rememberedState({ truth, history, task, seed, transitionError });
 }
 

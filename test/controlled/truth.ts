@@ -8,7 +8,7 @@ import type { Operation, Prediction } from '../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { initialStateOf } from '../../src/env/tools/situation.js';
 import type { CallQuery } from '../../src/env/tools/tools-family.js';
-import { asObject } from './asked.js';
+import { asObject, asText } from './asked.js';
 
 export interface Outcome {
   readonly operations: readonly Operation[];
@@ -78,15 +78,29 @@ export class Truth {
     return !isError && this.domain.tools.some(({ name, terminates }) => name === tool && terminates === true);
   }
 
-  /** The state that a prompt's section State shows a part of; what it leaves out is as in `hidden`. */
-  stateShown(section: Json | undefined, hidden: () => JsonObject): JsonObject {
-    const { complete, state, collections } = asObject(section);
-    if (complete === true) return asObject(state);
-    const base = hidden();
-    const cuts = Object.keys(asObject(collections));
-    const shown = asObject(state);
-    const parts = Object.entries(shown).map(([key, part]) => [key, overlaid(base[key], part, `/${key}`, cuts)]);
-    return { ...base, ...Object.fromEntries(parts) };
+  /** The state that a prompt's sections tell a part of: as it was at the episode's start, then what changed; the rest is as in `hidden`. */
+  stateShown({ State, Changed, Collections }: Readonly<Record<string, Json>>, hidden: () => JsonObject): JsonObject {
+    const cuts = Object.keys(asObject(Collections));
+    const base = Collections === undefined ? {} : hidden();
+    const { removed, partial, ...changed } = asObject(Changed);
+    const overlays = (over: JsonObject, shown: JsonObject, cut: readonly string[]): JsonObject => {
+      const parts = Object.entries(shown).map(([key, part]) => [key, overlaid(over[key], part, `/${key}`, cut)]);
+      return { ...over, ...Object.fromEntries(parts) };
+    };
+    const start = overlays(base, asObject(State), cuts);
+    const inner = Array.isArray(partial) ? partial.map(asText) : [];
+    const now = overlays(start, changed, [...Object.keys(changed).map((key) => `/${key}`), ...inner]);
+    const gone = new Set(Array.isArray(removed) ? removed.map(asText) : []);
+    return Object.fromEntries(
+      Object.entries(now).map(([key, part]) => {
+        const lacks = Object.keys(asObject(part)).some((entry) => gone.has(`/${key}/${entry}`));
+        if (!lacks) return [key, part];
+        return [
+          key,
+          Object.fromEntries(Object.entries(asObject(part)).filter(([entry]) => !gone.has(`/${key}/${entry}`))),
+        ];
+      }),
+    );
   }
 }
 

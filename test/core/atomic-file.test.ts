@@ -1,16 +1,15 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { reverieError } from '../../src/core/errors.js';
 import { ensureFolder, recoverFolder, replaceFolderAtomic, writeFileAtomic } from '../../src/core/files.js';
 import { type Fault, faultyFiles } from '../faulty-files.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 let folder: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'reverie-atomic-'));
+  folder = temporaryFolder('atomic');
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** Runs `work` with a fault at the 1st, 2nd, ... call until it gets through untouched. */
 async function atEveryCall(

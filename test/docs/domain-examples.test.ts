@@ -1,7 +1,6 @@
 // The examples of docs/domains.md are, as they stand there, the files of one domain that loads and passes its own checks.
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,6 +12,7 @@ import { loadToolsScenario } from '../../src/run/scenario.js';
 import { generateProbes, readProbes } from '../../src/worldmodel/must-fail/probes.js';
 import { runMustFail } from '../../src/worldmodel/must-fail/run-must-fail.js';
 import { readLabelledEpisodes } from '../../src/worldmodel/reward/judge-audit.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const PAGE = fileURLToPath(new URL('../../docs/domains.md', import.meta.url));
 /** Headings of the page to the files that the blocks below them are. */
@@ -28,12 +28,11 @@ const FILES: Readonly<Record<string, readonly string[]>> = {
   labelled: ['labelled/known.jsonl'],
 };
 
-let root: string;
+const root = temporaryFolder('docs');
 let folder: string;
 let domain: ToolsDomain;
 
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'reverie-docs-'));
   folder = join(root, 'library');
   for (const section of readFileSync(PAGE, 'utf8').split(/^## /m).slice(1)) {
     const files = FILES[section.slice(0, section.indexOf('\n'))] ?? [];
@@ -46,10 +45,7 @@ beforeAll(async () => {
   domain = await loadDomain(folder);
 });
 
-afterAll(() => {
-  domain.close();
-  rmSync(root, { recursive: true, force: true });
-});
+afterAll(() => domain.close());
 
 describe('the examples of docs/domains.md', () => {
   it('are a scenario and a domain', async () => {

@@ -1,24 +1,22 @@
 // Every command of docs/tutorial-hotel.md, in its order, in a folder of its own.
 
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { refusal, reverie, startReverie } from '../e2e/reverie.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PAGE = readFileSync(join(ROOT, 'docs/tutorial-hotel.md'), 'utf8');
 const blocks = [...PAGE.matchAll(/^```bash\n(.*?)^```$/gms)].map((match) => match[1].trim().split('\n'));
 
-let folder: string;
+const folder = temporaryFolder('hotel');
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-hotel-'));
   cpSync(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true });
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Runs a line of the page and answers what it printed. */
 async function run(line: string): Promise<string> {

@@ -1,15 +1,15 @@
 // What a user sees of a language model's server that misbehaves: each row of the table in docs/language-models.md, met by the
 // command itself. What the server is at fault for loses no work: the run goes on, and makes the bytes of one that met no trouble.
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
 import type { SynthEpisodesResult } from '../../src/run/pipeline/tools/episodes.js';
 import type { LlmAnswer } from '../llm-server/completion.js';
 import { type Answer, type LlmServer, startLlmServer } from '../llm-server/llm-server.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { fileHashes, halfWritten, type Outcome, reverie } from './reverie.js';
 
 type Role = 'agent' | 'world';
@@ -53,7 +53,7 @@ const EPISODES = 4;
 /** Requests that are answered well before the server misbehaves. */
 const WELL = 3;
 
-let folder: string;
+const folder = temporaryFolder('endpoints');
 let server: LlmServer;
 let misbehave: Misbehave | undefined;
 let asked = 0;
@@ -84,17 +84,13 @@ function before(response: ServerResponse): boolean {
 }
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-endpoints-'));
   server = await startLlmServer({ answer, before });
   for (const role of ['agent', 'world'] as const) {
     expect((await run(role, `whole-${role}`)).code).toBe(0);
     whole[role] = dataOf(`whole-${role}`);
   }
 });
-afterAll(async () => {
-  await server.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => server.close());
 beforeEach(() => {
   [misbehave, asked, badRequests, lasting] = [undefined, 0, 0, Number.POSITIVE_INFINITY];
 });
@@ -103,7 +99,7 @@ function run(role: Role, out: string): Promise<Outcome> {
   const set = [
     'llm.provider=openai-compatible',
     ...[`llm.url=${server.url}`, 'llm.model=m'],
-    ...['llm.retries=2', 'llm.retryDelaySeconds=0.01', 'llm.timeoutSeconds=0.3'],
+    ...['llm.retries=2', 'llm.retryDelaySeconds=0.01', 'llm.timeoutSeconds=0.3', 'llm.deadlineSeconds=4'],
     ...['reward.mustFail.enabled=false', 'reward.mustSucceed.enabled=false', 'reward.hacker.enabled=false'],
     ...[`synth.episodes=${EPISODES}`, 'synth.export=[openai]', 'user.varied=false'],
     ...(role === 'agent' ? ['agent.kind=llm'] : ['model.backends=[llm]', 'agent={kind: reference, error: 0}']),

@@ -1,10 +1,10 @@
 // One worker, four workers and a run that was killed again and again end with the same bytes.
 
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { fileHashes, reverie, startReverie } from './reverie.js';
 
 const SMOKE = [
@@ -22,17 +22,15 @@ const SMOKE = [
 const KILLS = 2;
 
 describe('a training run', () => {
-  let folder: string;
+  const folder = temporaryFolder('determinism');
   let reference: Record<string, string>;
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'reverie-determinism-'));
     const { code, stderr } = await reverie(['train', ...SMOKE, '--workers', '0', '--out', 'reference'], folder);
     expect(stderr).toBe('');
     expect(code).toBe(0);
     reference = fileHashes(join(folder, 'reference', 'checkpoint'));
   });
-  afterAll(() => rmSync(folder, { recursive: true }));
 
   it('keeps synthetic and real transitions, the world model and the learner', () => {
     const files = Object.keys(reference);

@@ -1,15 +1,15 @@
 // `reverie draft` as a user runs it, with a model behind a real server: a domain that can be lived in at once, its record, and what
 // is refused.
 
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LlmServer, startLlmServer } from '../llm-server/llm-server.js';
 import { CARELESS, LENDING, part, reply, WORLD } from '../synth/drafting/lending.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { reverie } from './reverie.js';
 
-let folder: string;
+const folder = temporaryFolder('drafted');
 let server: LlmServer;
 let rules: readonly string[];
 const at = (...path: string[]) => join(folder, ...path);
@@ -21,7 +21,6 @@ const draft = (name: string, ...more: string[]) =>
   );
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-drafted-'));
   writeFileSync(at('about.md'), 'A lending library.\n');
   let asked = 0;
   server = await startLlmServer({
@@ -29,8 +28,8 @@ beforeAll(async () => {
       const prompt = messages[0].content ?? '';
       const isRepair = prompt.includes('were tried');
       const files =
-        isRepair || prompt.includes('Write rules.js')
-          ? { 'rules.js': rules[Math.min(asked++, rules.length - 1)] }
+        isRepair || prompt.includes('Write rules.yaml')
+          ? { 'rules.yaml': rules[Math.min(asked++, rules.length - 1)] }
           : prompt.includes('- tasks.yaml')
             ? part('tasks.yaml', 'must-fail.yaml')
             : part(...WORLD);
@@ -39,19 +38,16 @@ beforeAll(async () => {
   });
 });
 
-afterAll(async () => {
-  await server.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => server.close());
 
 describe('reverie draft', () => {
   it('writes a domain that is lived in at once, after a repair, with the record of it', async () => {
-    rules = [CARELESS, LENDING['rules.js']];
+    rules = [CARELESS, LENDING['rules.yaml']];
     const { code, stdout, stderr } = await draft('library', '--cache', at('kept'));
     expect(stderr).toContain('probe "lent already"');
     expect(stdout).toContain('Admitted: 3 tools, 3 tasks');
     expect(code).toBe(0);
-    expect(readFileSync(at('library/rules.js'), 'utf8')).toBe(LENDING['rules.js']);
+    expect(readFileSync(at('library/rules.yaml'), 'utf8')).toBe(LENDING['rules.yaml']);
     const { admitted, steps } = JSON.parse(readFileSync(at('library/draft.json'), 'utf8'));
     expect([admitted, steps.map(({ stage }: { stage: string }) => stage)]).toEqual([
       true,

@@ -1,9 +1,9 @@
 // `reverie fidelity` as a user runs it: killed and gone on with, with threads and without, gates, and what it refuses.
 
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.js';
 import { halfWritten, refusal, reverie, startReverie } from './reverie.js';
 
 const PENDULUM = [
@@ -17,7 +17,7 @@ const DESK = [
   ...set('fidelity.sections=[one-step, k-steps, reward-end, horizon]'),
 ];
 
-let folder: string;
+const folder = temporaryFolder('fidelity');
 const at = (...names: string[]) => join(folder, ...names);
 /** Without the command, which names the folder, and the seal over it. */
 function reportOf(run: string): object {
@@ -35,11 +35,9 @@ async function job(...args: string[]): Promise<void> {
 }
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-fidelity-'));
   await job('collect', 'pendulum', ...set('collect.steps=400'), '--out', 'seen');
   await job('fit', 'pendulum', '--data', 'seen', ...set('model.hidden=[16]', 'model.maxEpochs=2'), '--out', 'model');
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 function chunksOf(run: string): number {
   const chunks = at(run, 'chunks');

@@ -1,27 +1,23 @@
 // A language model, its server and the texts it is shown may be hostile: each attack has one clear outcome, and none ends a
 // run, mints a reward or changes what the simulator is told.
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
 import type { SynthEpisodesResult } from '../../src/run/pipeline/tools/episodes.js';
 import { type LlmServer, type LlmServerOptions, startLlmServer } from '../llm-server/llm-server.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { reverie } from './reverie.js';
 
 type Answer = LlmServerOptions['answer'];
 
-let folder: string;
+const folder = temporaryFolder('hostile');
 let runs = 0;
 const servers: LlmServer[] = [];
 
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-hostile-'));
-});
 afterAll(async () => {
   for (const server of servers) await server.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Three episodes with every call, or every turn, answered by `answer`. */

@@ -1,15 +1,15 @@
 // A day's work on the command line: record, fit, dream, train, evaluate, look; each command goes on from the one before.
 
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parquetReadObjects } from 'hyparquet';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/environments.js';
 import { describeBuffer } from '../../src/replay/describe.js';
 import { loadScenario } from '../../src/run/scenario.js';
 import { loadWorldModel } from '../../src/worldmodel/kinds.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { oneStep } from '../worldmodel/one-step.js';
 import { writeDynamics } from './own-dynamics.js';
 import { fileHashes, halfWritten, type Outcome, reverie, startReverie } from './reverie.js';
@@ -19,7 +19,7 @@ const SMALL_MODEL = ['members=3', 'elites=2', 'hidden=[32, 32]', 'maxEpochs=3'].
   `model.${set}`,
 ]);
 
-let folder: string;
+const folder = temporaryFolder('jobs');
 const at = (...names: string[]) => join(folder, ...names);
 
 // biome-ignore lint/suspicious/noExplicitAny: what each command answers is what these tests are about.
@@ -39,12 +39,10 @@ function answerOf(args: readonly string[], { code, stdout, stderr }: Outcome): A
 }
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-jobs-'));
   await job('collect', 'pendulum', '--set', 'collect.steps=600', '--out', 'seen');
   await job('fit', '--data', 'seen', '--out', 'model', ...SMALL_MODEL);
   await job('train', 'pendulum', '--profile', 'smoke', '--out', 'policy');
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 const learnedFrom = (run: string) =>
   JSON.parse(readFileSync(at(run, 'checkpoint', 'learner', 'manifest.json'), 'utf8')).learnedFrom;

@@ -1,29 +1,27 @@
 // Nothing is lost: a damaged file is refused by name, and a full disk leaves the last checkpoint whole, from which a run goes on as if
 // nothing had happened.
 
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { loadLearner } from '../../src/rl/checkpoint.js';
 import { readRunManifest } from '../../src/run/pipeline/checkpoint.js';
 import { loadWorldModel } from '../../src/worldmodel/kinds.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { fileHashes, halfWritten, refusal, reverie } from './reverie.js';
 
 const SMOKE = ['pendulum', '--profile', 'smoke', '--set', 'train.checkpointSeconds=0'];
 
-let folder: string;
+const folder = temporaryFolder('nothing-lost');
 const at = (...names: string[]) => join(folder, ...names);
 const refused = (...args: string[]) => refusal(args, folder);
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-nothing-lost-'));
   const trained = await reverie(['train', ...SMOKE, '--out', 'trained', '--quiet'], folder);
   expect(trained.stderr).toBe('');
   const seen = await reverie(['collect', 'pendulum', '--set', 'collect.steps=400', '--out', 'seen', '--quiet'], folder);
   expect(seen.code).toBe(0);
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('a damaged checkpoint', () => {
   const FILES = [

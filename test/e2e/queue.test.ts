@@ -2,14 +2,14 @@
 // from one process, over Redis. Everybody is a language model behind a real server.
 
 import type { ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { type ControlledModel, startControlledModel } from '../controlled/controlled-model.js';
 import { nativeDomain } from '../controlled/native-domain.js';
 import { type Broker, missingBroker, startBroker } from '../run/queue/brokers.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { fileHashes, halfWritten, type Outcome, reverie, startReverie } from './reverie.js';
 
 const EPISODES = 8;
@@ -17,13 +17,12 @@ const WORKERS = 2;
 /** Many processes start at once; on a machine that does other things too, each takes its time. */
 const PATIENCE_MS = 180_000;
 
-let folder: string;
+const folder = temporaryFolder('queue');
 let model: ControlledModel;
 let expected: Record<string, string>;
 const at = (...path: string[]) => join(folder, ...path);
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-queue-'));
   const domain = await nativeDomain('helpdesk');
   model = await startControlledModel({ domain, seed: 3, transitionError: 0.1, agentError: 0.1, slowMs: 15 });
   const whole = await reverie([...run(), '--out', 'one', '--workers', '16'], folder);
@@ -31,10 +30,7 @@ beforeAll(async () => {
   expected = made('one');
 }, PATIENCE_MS);
 
-afterAll(async () => {
-  await model.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => model.close());
 
 /** Models for world, agent and user; tasks are drawn by a curriculum, so that rows depend on earlier ones. */
 function run(): string[] {

@@ -1,10 +1,10 @@
 // A server of somebody else's as the real side of a scenario, by the command line: recorded, evaluated in, shadowed, judged against.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PythonServers, pythonOf } from '../env/servers/python-server.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { reverie } from './reverie.js';
 
 const python = await pythonOf('openenv');
@@ -15,11 +15,10 @@ const linesOf = (path: string) =>
     .map((line) => JSON.parse(line));
 
 describe.skipIf(python === undefined)("a scenario on OpenEnv's own echo server", () => {
-  let folder: string;
+  const folder = temporaryFolder('real');
   let servers: PythonServers;
   let url: string;
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'reverie-real-'));
     servers = new PythonServers(python!, 'openenv_servers.py');
     url = await servers.start('echo 8');
     const scenario = [
@@ -31,10 +30,7 @@ describe.skipIf(python === undefined)("a scenario on OpenEnv's own echo server",
     ];
     writeFileSync(join(folder, 'scenario.yaml'), scenario.join('\n'));
   }, 60_000);
-  afterAll(async () => {
-    await servers?.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => servers?.close());
 
   it('is recorded: the same again for the same seed', async () => {
     for (const out of ['one', 'two']) {

@@ -1,8 +1,7 @@
 // A judge that passes its audit and can be taken in all the same: the run finds the trick before it gives a reward. An honest
 // judge raises no alarm, and the run goes as ever.
 
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
@@ -14,14 +13,14 @@ import { answerOf } from '../controlled/controlled-model.js';
 import { nativeDomain, scenarioFolder } from '../controlled/native-domain.js';
 import { Truth } from '../controlled/truth.js';
 import { type LlmServer, type LlmServerOptions, startLlmServer } from '../llm-server/llm-server.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { reverie } from './reverie.js';
 
-let folder: string;
+const folder = temporaryFolder('hacks');
 let honest: LlmServer;
 let gullible: LlmServer;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-hacks-'));
   cpSync(scenarioFolder('helpdesk'), join(folder, 'desk'), { recursive: true });
   const tasks = join(folder, 'desk', 'tasks.yaml');
   const judged = (parse(readFileSync(tasks, 'utf8')) as object[]).map((task) => ({
@@ -44,7 +43,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await honest.close();
   await gullible.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 async function run(command: 'synth' | 'audit', { url }: LlmServer, out: string, ...more: string[]) {

@@ -1,23 +1,22 @@
 // `reverie synth` of a tools scenario as a user runs it, with language models for everybody behind a real server: the same
 // bytes however many episodes are under way, however often it is killed, and from the cache with the server gone.
 
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { type ControlledModel, startControlledModel } from '../controlled/controlled-model.js';
 import { nativeDomain } from '../controlled/native-domain.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { fileHashes, halfWritten, reverie, startReverie } from './reverie.js';
 
 const EPISODES = 12;
 
-let folder: string;
+const folder = temporaryFolder('synth');
 let model: ControlledModel;
 const at = (...path: string[]) => join(folder, ...path);
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-synth-'));
   model = await startControlledModel({
     domain: await nativeDomain('helpdesk'),
     seed: 3,
@@ -27,10 +26,7 @@ beforeAll(async () => {
   });
 });
 
-afterAll(async () => {
-  await model.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => model.close());
 
 /** Models for world, agent and user; exact code for nobody. */
 function withModels(url: string, ...more: string[]): string[] {

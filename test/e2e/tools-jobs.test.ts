@@ -1,19 +1,14 @@
 // The jobs on tools scenarios as a user runs them, without a language model: record, simulate, audit, export, look.
 
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { refusal, reverie } from './reverie.js';
 
-let folder: string;
+const folder = temporaryFolder('tools');
 const at = (...path: string[]) => join(folder, ...path);
-
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-tools-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 async function job(...args: string[]): Promise<Record<string, never>> {
   const { code, stdout, stderr } = await reverie([...args, '--json', '--quiet'], folder);

@@ -6,18 +6,6 @@ import { makeEnvironment } from '../../src/env/environments.js';
 import type { MujocoEnvironment } from '../../src/env/mujoco/mujoco-environment.js';
 import { rowSize } from '../../src/env/space-values.js';
 
-test.each([
-  ['inverted-pendulum', true, true],
-  ['inverted-double-pendulum', false, true],
-  ['hopper', false, true],
-  ['cartpole', true, true],
-])('%s: reward known %s, end known %s', async (id, reward, terminated) => {
-  const env = await makeEnvironment({ id });
-  expect(env.known?.reward !== undefined).toBe(reward);
-  expect(env.known?.terminated !== undefined).toBe(terminated);
-  env.close();
-});
-
 test.each(['inverted-pendulum', 'inverted-double-pendulum', 'hopper', 'walker2d'])(
   '%s: the known end agrees with the real one from hundreds of scattered states',
   async (id) => {
@@ -44,16 +32,3 @@ test.each(['inverted-pendulum', 'inverted-double-pendulum', 'hopper', 'walker2d'
     env.close();
   },
 );
-
-test("MBPO's termination of the hopper, by hand", async () => {
-  const { known } = await makeEnvironment({ id: 'hopper' });
-  const standing = new Float32Array(11);
-  standing[0] = 1.25;
-  const changed = (index: number, value: number) => standing.map((old, i) => (i === index ? value : old));
-  const ends = (row: Float32Array) => known!.terminated!(row, 0);
-  expect(ends(standing)).toBe(false);
-  expect(ends(changed(0, 0.7))).toBe(true);
-  expect(ends(changed(1, 0.21))).toBe(true);
-  expect(ends(changed(3, 101))).toBe(true);
-  expect(ends(changed(7, 10))).toBe(false);
-});

@@ -1,45 +1,9 @@
-// Our MJCF against the reference models: the same trajectories under the same actions.
-// The references lie in the folder REVERIE_SHARED_DATA, by default ../shared/data next to the repository.
+// Simulations beside one another; that they are those of the reference models, gymnasium-parity.test.ts tests.
 
-import { existsSync, readFileSync } from 'node:fs';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
-import { Rng } from '../../src/core/rng.js';
+import { expect, test } from 'vitest';
 import { makeEnvironment } from '../../src/env/environments.js';
 import { builtInBody } from '../../src/env/mujoco/mujoco-environment.js';
 import { inlineModel, Simulation } from '../../src/env/mujoco/simulation.js';
-
-const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../shared/data', import.meta.url));
-const folder = path.join(data, 'gymnasium-mujoco');
-
-describe.skipIf(!existsSync(folder))('own MJCF and reference models (skipped without REVERIE_SHARED_DATA)', () => {
-  test.each([
-    ['hopper', 'hopper.xml', 4],
-    ['inverted-pendulum', 'inverted_pendulum.xml', 2],
-  ])('%s moves like %s for 400 steps', async (id, file, frameSkip) => {
-    const own = await Simulation.load(inlineModel(id, builtInBody(id).xml));
-    const reference = await Simulation.load(inlineModel(file, readFileSync(path.join(folder, file), 'utf8')));
-    const rng = Rng.fromSeed(17);
-    const controls = new Float64Array(own.nu);
-    let worst = 0;
-    for (let step = 0; step < 400; step++) {
-      rng.fillUniform(controls, -1, 1);
-      for (const simulation of [own, reference]) {
-        simulation.arrays.ctrl.set(controls);
-        simulation.step(frameSkip);
-      }
-      for (const array of ['qpos', 'qvel'] as const) {
-        own.arrays[array].forEach((value, i) => {
-          worst = Math.max(worst, Math.abs(value - reference.arrays[array][i]));
-        });
-      }
-    }
-    expect(worst).toBeLessThan(1e-9);
-    own.delete();
-    reference.delete();
-  });
-});
 
 test('arrays stay valid when the memory grows and moves', async () => {
   const first = await Simulation.load(inlineModel('hopper', builtInBody('hopper').xml));

@@ -1,70 +1,24 @@
 // Bring your own MJCF: a model file and a body written as data, and everything that can be wrong with them.
 
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { type EnvSpec, makeEnvironment } from '../../src/env/environments.js';
 import type { MujocoEnvironment } from '../../src/env/mujoco/mujoco-environment.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { environmentContract } from './environment.contract.js';
 
-const arm = (extra = '') => `
-<mujoco>
-  ${extra}
-  <option timestep="0.01"/>
-  <worldbody>
-    <site name="goal" pos="0.5 0 1.5"/>
-    <body name="base" pos="0 0 1">
-      <joint name="turn" type="hinge" axis="0 1 0" damping="0.1"/>
-      <geom type="capsule" fromto="0 0 0 0 0 0.5" size="0.03"/>
-      <body name="link" pos="0 0 0.5">
-        <joint name="bend" type="hinge" axis="0 1 0" damping="0.1"/>
-        <geom type="capsule" fromto="0 0 0 0 0 0.5" size="0.03"/>
-        <site name="hand" pos="0 0 0.5"/>
-      </body>
-    </body>
-  </worldbody>
-  <actuator>
-    <motor name="turn" joint="turn" gear="2" ctrlrange="-1 1"/>
-    <motor name="bend" joint="bend" ctrlrange="-0.5 0.5"/>
-  </actuator>
-  <sensor>
-    <gyro name="gyro" site="hand"/>
-  </sensor>
-</mujoco>`;
+const given = (name: string) => readFileSync(new URL(`own-mjcf/${name}`, import.meta.url), 'utf8');
+const arm = (extra = '') => given('arm.xml').replace('<!-- more -->', extra);
+const spec = parse(given('arm.yaml')) as EnvSpec;
 
-const spec = {
-  mjcf: 'arm.xml',
-  frameSkip: 2,
-  maxEpisodeSteps: 60,
-  initial: { qpos: { turn: 0.3 } },
-  resetNoise: [{ qpos: 'all', uniform: [-0.1, 0.1] }],
-  observation: [
-    { sin: { qpos: ['turn', 'bend'] } },
-    { cos: { qpos: ['turn', 'bend'] } },
-    { clip: { of: { qvel: 'all' }, low: -5, high: 5 } },
-    { difference: [{ site: 'hand' }, { site: 'goal' }] },
-    { sensor: 'gyro' },
-    { upright: 'link' },
-    { velocity: { body: { name: 'link', axes: 'xz' } } },
-  ],
-  reward: [
-    {
-      name: 'near',
-      of: { tolerance: { of: { norm: { difference: [{ site: 'hand' }, { site: 'goal' }] } }, margin: 1 } },
-    },
-    { name: 'effort', of: { sumSquares: { action: 'all' } }, weight: -0.1 },
-  ],
-  termination: [{ of: { qvel: ['turn'] }, above: -20, below: 20 }],
-} satisfies EnvSpec;
-
-let folder: string;
+const root = temporaryFolder('mjcf');
+const folder = path.join(root, 'scenario');
 const make = (changes: Record<string, unknown> = {}) =>
   makeEnvironment({ ...spec, ...changes } as EnvSpec, { folder }) as Promise<MujocoEnvironment>;
 
 beforeAll(() => {
-  const root = mkdtempSync(path.join(tmpdir(), 'reverie-mjcf-'));
-  folder = path.join(root, 'scenario');
   mkdirSync(path.join(folder, 'parts'), { recursive: true });
   mkdirSync(path.join(root, 'shared'));
   writeFileSync(path.join(folder, 'arm.xml'), arm());
@@ -73,7 +27,6 @@ beforeAll(() => {
   writeFileSync(path.join(folder, 'parts', 'size.xml'), '<mujocoinclude><size memory="1M"/></mujocoinclude>');
   symlinkSync(path.join(root, 'outside.xml'), path.join(folder, 'parts', 'link.xml'));
 });
-afterAll(() => rmSync(path.dirname(folder), { recursive: true, force: true }));
 
 environmentContract('own MJCF', () => make());
 

@@ -1,20 +1,16 @@
 // The examples of things from outside are what the page on extending says they are: short, and they run.
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.js';
 import { recordingStream } from '../run/streams.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-examples-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder('examples');
 
 async function reverie(...args: string[]) {
   const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };

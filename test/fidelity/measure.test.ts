@@ -1,19 +1,16 @@
 // Chunks are kept and measured once; a budget that is spent leaves what was measured until then.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { reverieError } from '../../src/core/errors.js';
 import { measureWithinBudget } from '../../src/fidelity/measure.js';
 import type { SectionId } from '../../src/fidelity/report.js';
 import type { Instrument, Subject } from '../../src/fidelity/section.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-measure-'));
+  folder = temporaryFolder('measure');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 /** Pays one of `budget` for every chunk it measures. */
 function paid(budget: { left: number }, id: SectionId, chunks: number): Instrument<number> {

@@ -47,7 +47,7 @@ describe('a budget', () => {
     const budget = new Budget({ calls: 100 });
     const model = await modelOf(
       await serve('x', { faults }),
-      { retries: 20 },
+      { retries: 20, structured: 'json_schema' },
       { budget, cacheFolder: await temporaryFolder() },
     );
     for (let round = 0; round < 2; round++) await Promise.all(many(20).map((request) => model.chat(request)));

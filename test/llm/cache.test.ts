@@ -108,7 +108,7 @@ describe('the cache', () => {
     const cacheFolder = await temporaryFolder();
     const server = await serve(() => ({ text: server.requests.length % 2 === 1 ? 'no' : '{"x": 5}' }));
     const run = async (config: object) => {
-      const model = await modelOf(server, config, { cacheFolder });
+      const model = await modelOf(server, { structured: 'json_schema', ...config }, { cacheFolder });
       const outcomes = [];
       for (let attempt = 0; attempt < 4; attempt++) {
         const reply = model.chat(question('a', { schema: POINT_SCHEMA, attempt }));

@@ -1,14 +1,13 @@
 // What every language model promises, whoever answers: run against the test server, and against real models where there
 // are any. Nothing here depends on how clever the model is.
 
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Budget } from '../../src/llm/budget.js';
 import type { LlmConfigInput } from '../../src/llm/config.js';
 import type { ChatRequest } from '../../src/llm/language-model.js';
 import { makeLanguageModel, type ServedModel } from '../../src/llm/served-model.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 export interface ContractOptions {
   readonly name: string;
@@ -69,11 +68,10 @@ export function describeContract(options: ContractOptions): void {
 
     beforeAll(async () => {
       input = await config();
-      folder = await mkdtemp(join(tmpdir(), 'llm-contract-'));
+      folder = temporaryFolder('llm-contract');
     });
     afterAll(async () => {
       await Promise.all(models.map((model) => model.close()));
-      await rm(folder, { recursive: true, force: true });
     });
 
     it('answers text, with what it cost', async () => {

@@ -27,17 +27,6 @@ describe('failures of servers', () => {
     expect(retries).toBeGreaterThan(15);
   });
 
-  it('end in one error when they do not end', async () => {
-    const server = await serve(echo, { faults: { seed: 1, rate500: 1 } });
-    const failed = (await modelOf(server, { retries: 2 })).chat(question('x'));
-    await expect(failed).rejects.toMatchObject({
-      code: 'LLM_UNREACHABLE',
-      message: expect.stringMatching(/tries: 3.*500 internal error/),
-      values: { retryable: true },
-    });
-    expect(server.requests).toHaveLength(3);
-  });
-
   it.each([
     ['malformed', 'LLM_REPLY_UNREADABLE', /not JSON \("<html>/],
     ['dropStream', 'LLM_UNREACHABLE', /connection ended before the reply did/],

@@ -1,10 +1,10 @@
 // benchmarks/gpu/run.sh without a GPU: the kernels on the host at tiny sizes, through the same harness, protocol and report.
 
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.js';
 import { lacksCompiler, make, NATIVE } from './native-build.js';
 
 const SCRIPT = join(NATIVE, '..', '..', 'benchmarks', 'gpu', 'run.sh');
@@ -15,12 +15,10 @@ function run(folder: string, ...words: string[]) {
 }
 
 describe.skipIf(lacksCompiler('gpu-bench.test.ts') || !python)('measuring on a GPU, dry', () => {
-  let folder: string;
+  const folder = temporaryFolder('gpu-bench');
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'reverie-gpu-bench-'));
     make('bench');
   }, 600_000);
-  afterAll(() => rmSync(folder, { recursive: true }));
 
   it('prints a table and leaves a result in the shape of the others', () => {
     const { status, stdout, stderr } = run(folder, 'time', '--only', 'ts1.tf32.1M');

@@ -3,11 +3,10 @@
 // where it is installed, which takes minutes.
 
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { alfworldNames } from '../../packs/alfworld/names.mjs';
 import { runCommandLine } from '../../src/cli/command-line.js';
 import type { ToolsDomain } from '../../src/env/tools/domain.js';
@@ -15,17 +14,14 @@ import { makeDomain } from '../../src/env/tools/domains.js';
 import { GamePlay, readGame, TextGame } from '../../src/games/pddl/text-game.js';
 import { ATTIC } from '../games/attic.js';
 import { recordingStream } from '../run/streams.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { commandAt, hashOf } from './alfworld/play-record.mjs';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const given = process.env.ALFWORLD_DATA ?? '';
 const games = existsSync(join(given, 'json_2.1.1')) ? join(given, 'json_2.1.1') : given;
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-alfworld-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder('alfworld');
 
 /** A game of ours where one of ALFWorld's would lie. */
 function written(split: string, name: string, change: (text: string) => string = (text) => text): string {

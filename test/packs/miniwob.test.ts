@@ -1,10 +1,9 @@
 // MiniWoB++'s pages in jsdom, from its Python package; and what is said where something of it is missing. Skipped without
 // the package.
 
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { pythonEnvironment } from '../../scripts/python-environments.mjs';
 import { runCommandLine } from '../../src/cli/command-line.js';
 import type { JsonObject } from '../../src/core/canonical-json.js';
@@ -13,18 +12,18 @@ import { applyOperations } from '../../src/env/state/operations.js';
 import type { CallSpec, ToolOutcome, ToolsDomain } from '../../src/env/tools/domain.js';
 import { makeDomain } from '../../src/env/tools/domains.js';
 import { recordingStream } from '../run/streams.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const made = await pythonEnvironment('miniwob');
 if (typeof made === 'string') console.warn(`Tests of MiniWoB++'s pages are skipped: ${made}`);
 const python = typeof made === 'string' ? '' : made.python;
 
-const folder = mkdtempSync(join(tmpdir(), 'reverie-miniwob-'));
+const folder = temporaryFolder('miniwob');
 const open: ToolsDomain[] = [];
 afterEach(() => {
   vi.unstubAllEnvs();
   for (const domain of open.splice(0)) domain.close();
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 async function domainOf(settings: object): Promise<ToolsDomain> {
   vi.stubEnv('MINIWOB_PATH', undefined);

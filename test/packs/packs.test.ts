@@ -1,21 +1,17 @@
 // Packs are found by name and loaded when they are named; whoever writes such a folder has the same by `plugins`.
 
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.js';
 import { packModule, packsFolder } from '../../src/core/packs.js';
 import { domains, makeDomain } from '../../src/env/tools/domains.js';
 import { loadDomain } from '../../src/env/tools/load-domain.js';
 import { loadToolsScenario } from '../../src/run/scenario.js';
 import { recordingStream } from '../run/streams.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-packs-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder('packs');
 
 async function reverie(...args: string[]) {
   const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };

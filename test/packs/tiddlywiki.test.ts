@@ -1,17 +1,16 @@
 // TiddlyWiki and its server in Chromium. Skipped where either is not there: `npm install tiddlywiki@5.4.1`, TIDDLYWIKI_PATH.
 
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.js';
 import { makeDomain } from '../../src/env/tools/domains.js';
 import { chromiumProgram } from '../../src/screens/screen-player.js';
 import { recordingStream } from '../run/streams.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'reverie-tiddlywiki-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder('tiddlywiki');
 
 function isInstalled(): boolean {
   try {

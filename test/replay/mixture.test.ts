@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
-import { allocateBatch } from '../../src/replay/columns.js';
 import { MixtureSampler } from '../../src/replay/mixture.js';
 import { PrioritizedSelector, UniformSelector } from '../../src/replay/selectors.js';
-import { ACTION_DIM, makeBuffer, makeProvenance, makeRows, OBS_DIM } from './rows.js';
+import { makeBuffer, makeProvenance, makeRows } from './rows.js';
 
 /** Real rows have ids from 0, synthetic ones from 1000, so the reward tells the source. */
 function sides(realRows: number, syntheticRows: number) {
@@ -36,21 +35,6 @@ describe('MixtureSampler', () => {
       expect(batch.rows).toBe(5 * batchSize);
       expect(realRowsPerBatch(batch.reward, batchSize)).toEqual(new Array(5).fill(Math.round(realRatio * batchSize)));
     }
-  });
-
-  it('answers whole rows, into the batch it is given', () => {
-    const sampler = new MixtureSampler({ ...sides(50, 60), realRatio: 0.5 });
-    const into = allocateBatch(20, OBS_DIM, ACTION_DIM);
-    expect(sampler.sample(16, Rng.fromSeed(1), into)).toBe(into);
-    for (let row = 0; row < 16; row++) {
-      const expected = makeRows(into.reward[row], 1);
-      expect(into.obs.slice(row * OBS_DIM, (row + 1) * OBS_DIM)).toEqual(expected.obs);
-      expect(into.action.slice(row * ACTION_DIM, (row + 1) * ACTION_DIM)).toEqual(expected.action);
-      expect(into.terminated[row]).toBe(expected.terminated[0]);
-      expect(into.truncated[row]).toBe(expected.truncated[0]);
-      expect(into.nextObs.slice(row * OBS_DIM, (row + 1) * OBS_DIM)).toEqual(expected.nextObs);
-    }
-    expect(into.reward.subarray(16).every((reward) => reward === 0)).toBe(true);
   });
 
   it('says what it drew and hands priorities to the side they belong to', () => {

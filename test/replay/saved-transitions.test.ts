@@ -1,9 +1,8 @@
 // Buffers on disk: read by ranges, oldest first, and written by ranges to the very file that a buffer in memory saves.
 
-import { mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
 import {
   beginSnapshot,
@@ -12,15 +11,14 @@ import {
   sealSnapshot,
   writeSnapshotRows,
 } from '../../src/replay/snapshot.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { fill, makeBuffer } from './rows.js';
 
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-saved-'));
+  folder = temporaryFolder('saved');
 });
-
-afterEach(() => rmSync(folder, { recursive: true }));
 
 describe('saved transitions', () => {
   it.each([

@@ -1,23 +1,22 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { compiledUrl } from '../../src/core/threads.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { describeBuffer } from '../../src/replay/describe.js';
 import { faultyFiles } from '../faulty-files.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { fill, makeBuffer, makeProvenance, makeRows } from './rows.js';
 
 const FILE = 'transitions.bin';
 let folder: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'reverie-replay-'));
+  folder = temporaryFolder('replay');
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 describe('save and load', () => {
   it.each([

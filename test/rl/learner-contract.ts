@@ -1,7 +1,6 @@
 // What holds for every learner: one suite, run by each of them.
 
-import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openSealed, sealedText } from '../../src/core/files.js';
@@ -11,6 +10,7 @@ import type { TrainingDevice } from '../../src/nn/trainer.js';
 import { loadLearner, saveLearner } from '../../src/rl/checkpoint.js';
 import type { Learner } from '../../src/rl/learner.js';
 import { loadPolicy } from '../../src/rl/policy-net.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 export interface LearnerCase {
   readonly obsDim: number;
@@ -37,7 +37,7 @@ const LEARNED_FROM = {
 
 export function learnerContract(name: string, c: LearnerCase): void {
   describe(`${name} keeps the learner's contract`, () => {
-    let folder: string;
+    const folder = temporaryFolder('learner');
     let learner: Learner;
     const obs = (rows: number) => Rng.fromSeed(1).fillNormal(new Float32Array(rows * c.obsDim));
     const trained = async (updates: number) => {
@@ -46,13 +46,9 @@ export function learnerContract(name: string, c: LearnerCase): void {
       return made;
     };
     beforeAll(async () => {
-      folder = await mkdtemp(join(tmpdir(), 'reverie-learner-'));
       learner = await trained(2);
     });
-    afterAll(async () => {
-      await learner.close();
-      await rm(folder, { recursive: true, force: true });
-    });
+    afterAll(() => learner.close());
 
     it('acts within its space, in the shapes declared, the same for the same stream', async () => {
       for (const rows of [1, 33]) {

@@ -1,17 +1,16 @@
 // From records of games to a dream of them: collect, induce, and a scenario that operators answer; and what is told where that cannot be.
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.js';
 import { DEPOT_DOMAIN, DEPOT_GRAMMAR, depotProblem } from '../games/depot.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { recordingStream } from './streams.js';
 
-let folder: string;
+const folder = temporaryFolder('operators');
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-operators-'));
   for (const [name, problems] of [
     ['seen', ['one', 'two', 'three']],
     ['new', ['other']],
@@ -25,7 +24,6 @@ beforeAll(() => {
   scenario('real', 'seen', '{ kind: tools, backends: [rules] }');
   scenario('dream', 'new', '{ kind: tools, backends: [operators], operators: { file: operators.json } }');
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 function scenario(name: string, games: string, model: string): void {
   const lines = [

@@ -1,9 +1,8 @@
 // Plugins that a scenario names: how they are found, what counts of them, and how they are refused.
 
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { environments } from '../../src/env/environments.js';
 import { kinds } from '../../src/kinds/registry.js';
 import {
@@ -14,12 +13,9 @@ import {
   scenarioText,
 } from '../../src/run/scenario.js';
 import { transitionExports } from '../../src/synth/export/transition-exports.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-plugins-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder('plugins');
 
 const environment = (name: string) =>
   `{ name: '${name}', summary: 'Nothing moves.', make: async () => async () => { throw new Error('not made'); } }`;

@@ -25,31 +25,6 @@ describe('progress off a terminal', () => {
   });
 });
 
-describe('progress on a terminal', () => {
-  function drawn(): string {
-    const stream = recordingStream(true);
-    const progress = makeProgress({ stream });
-    const phase = progress.phase('fit model', 4, 'epochs');
-    phase.set(4, 'loss 0.1');
-    phase.end();
-    progress.close();
-    return stream.text();
-  }
-
-  it('leaves a line for each phase that ended', () => {
-    vi.stubEnv('NO_COLOR', '');
-    vi.stubEnv('TERM', 'xterm');
-    expect(drawn()).toMatch(/✓.*fit model.*4\/4 epochs.*loss 0\.1/);
-    expect(drawn()).toContain('\u001b[32m');
-  });
-
-  it('has no colours under NO_COLOR', () => {
-    vi.stubEnv('NO_COLOR', '1');
-    vi.stubEnv('TERM', 'xterm');
-    expect(drawn()).not.toContain('\u001b[32m');
-  });
-});
-
 describe('a narrow terminal', () => {
   afterEach(() => vi.useRealTimers());
 

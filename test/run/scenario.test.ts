@@ -1,5 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ReverieError } from '../../src/core/errors.js';
@@ -13,6 +12,7 @@ import {
   type Scenario,
   type ScenarioOptions,
 } from '../../src/run/scenario.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const BASE = `
 name: swing
@@ -24,7 +24,7 @@ profiles:
 `;
 
 function written(text: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-scenario-'));
+  const folder = temporaryFolder('scenario');
   writeFileSync(join(folder, 'scenario.yaml'), text);
   return folder;
 }
@@ -110,18 +110,6 @@ describe('a scenario with a mistake', () => {
     expect(error.code).toBe('SCENARIO_INVALID');
     expect(error.message).toContain('"replay.realRatio" is 1.5; expected at most 1');
     expect((await failure('env: { id: pendulum }\n')).message).toContain('"name" is missing');
-  });
-
-  it('checks what is overridden from scratch as it checks `train`', async () => {
-    const error = await failure(`${BASE}quickstart: { fromScratch: { stepsPerRond: 25 } }\n`);
-    expect(error.code).toBe('UNKNOWN_KEY');
-    expect(error.message).toContain('"quickstart.fromScratch.stepsPerRond"');
-    expect(error.hint).toContain('"quickstart.fromScratch.stepsPerRound"');
-    expect((await failure(`${BASE}quickstart: { fromScratch: { evalEvery: 0 } }\n`)).message).toContain('at least 1');
-    expect((await failure(`${BASE}quickstart: { fromScratch: { mode: dream } }\n`)).code).toBe('UNKNOWN_KEY');
-    const { quickstart } = (await loadScenario(written(`${BASE}quickstart: { fromScratch: { stepsPerRound: 25 } }\n`)))
-      .config;
-    expect(quickstart.fromScratch).toEqual({ stepsPerRound: 25 });
   });
 
   it('is told of a rollout that fills no batch of PPO', async () => {

@@ -2,8 +2,7 @@
 // same kind of element is meant, and what was done without success fails there, too.
 
 import '../../src/kinds/registry.js';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
@@ -18,6 +17,7 @@ import { LiftedBook, LiftedModel, lastId } from '../../src/screens/lifted/lifted
 import type { LearnedEpisode } from '../../src/worldmodel/sequence/recorded-steps.js';
 import { makeRouter } from '../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../src/worldmodel/tools/tools-model-schema.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { deskDomain } from '../worldmodel/tools/desk.js';
 import { pagesDomain } from './fixture.js';
 
@@ -120,12 +120,9 @@ describe('what was recorded of a link to another page', () => {
 });
 
 describe('a model of recorded episodes', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-lifted-'));
+  const folder = temporaryFolder('lifted');
   const domain = pagesDomain('order');
-  afterAll(() => {
-    domain.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => domain.close());
   const idOf = ({ elements }: ScreenState, name: string) =>
     Object.keys(elements).find((id) => elements[id].name === name && !/Text$/.test(elements[id].role))!;
   const begun = (task: number) => initialStateOf(domain, domain.tasks[task]) as ScreenState;

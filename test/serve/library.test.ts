@@ -1,12 +1,10 @@
 // `reverie/serve` as a program of one's own uses it: an environment that the package does not know, served to trainers.
 
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Environment } from '../../src/core/environment.js';
 import { discreteSpace } from '../../src/env/space-values.js';
 import { type Servable, startServer } from '../../src/serve/index.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { ask } from './running-server.js';
 
 /** Guess a number from 0 to 9; the observation says how far the guess was off. */
@@ -55,7 +53,7 @@ it('serves environments of one’s own', async () => {
       closed++;
     },
   };
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-serve-'));
+  const folder = temporaryFolder('serve');
   const server = await startServer({ scenarios: [], environments: [served], folder, port: 0, log: () => {} });
   const { body } = await ask(`${server.url}/v1/sessions`, {});
   const session = `${server.url}/v1/sessions/${body.id}`;

@@ -1,10 +1,8 @@
 // A server on a free loopback port, for one test file.
 
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { loadAnyScenario } from '../../src/run/scenario.js';
 import { type RunningServer, type ServeOptions, startServer } from '../../src/serve/index.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 /** Users who speak in one way alone: what a test says answers all that they ask. */
 const ONE_WAY = ['user.varied=false'];
@@ -14,7 +12,7 @@ export async function serveScenarios(
   names: readonly string[],
   options: Partial<ServeOptions> = {},
 ): Promise<Promise<RunningServer>> {
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-serve-'));
+  const folder = temporaryFolder('serve');
   const scenarios = await Promise.all(
     names.map((name) => loadAnyScenario(name, { set: name === 'helpdesk' ? ONE_WAY : [] })),
   );

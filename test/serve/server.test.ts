@@ -1,13 +1,11 @@
 import { once } from 'node:events';
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { hashOfToken } from '../../src/serve/http/access.js';
 import { HeldPort } from '../../src/serve/http/port.js';
 import { HTTP_LIMITS } from '../../src/serve/http/requests.js';
 import type { RunningServer } from '../../src/serve/index.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { ask, serveScenarios } from './running-server.js';
 
 let server: RunningServer | undefined;
@@ -88,7 +86,7 @@ describe('a server that has no room now', () => {
   };
 
   it.each([true, false])('says of its sessions at its end what becomes of them (kept: %s)', async (isKept) => {
-    const persist = isKept ? mkdtempSync(join(tmpdir(), 'reverie-kept-')) : undefined;
+    const persist = isKept ? temporaryFolder('kept') : undefined;
     server = await serveScenarios(['pendulum'], { persist });
     const session = await playing(server);
     await server.sessions.drain(0);

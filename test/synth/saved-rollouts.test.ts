@@ -1,8 +1,7 @@
 // Rollouts that go to disk as they are simulated: the files that rollouts in memory make, byte for byte, for any number of workers.
 
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
@@ -18,18 +17,18 @@ import {
   synthesize,
   synthesizeToJournal,
 } from '../../src/synth/synthesize.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { ACTION_DIM, MODEL_LOADER, OBS_DIM, requestOf } from './fixtures.js';
 
 let folder: string;
 const open: RolloutPool[] = [];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-saved-rollouts-'));
+  folder = temporaryFolder('saved-rollouts');
 });
 
 afterEach(async () => {
   await Promise.all(open.splice(0).map((pool) => pool.close()));
-  rmSync(folder, { recursive: true });
 });
 
 function poolOf(workers: number): RolloutPool {

@@ -2,14 +2,14 @@
 
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { RolloutPool } from '../../src/synth/rollout/pool.js';
 import { type SynthesisControls, type SynthesisRequest, synthesize } from '../../src/synth/synthesize.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { digest, frozenModel, frozenPolicy, MODEL_LOADER, OBS_DIM, requestOf } from './fixtures.js';
 
 const CHILD = fileURLToPath(new URL('./doubles/synthesize-child.mjs', import.meta.url));
@@ -18,14 +18,11 @@ let folder: string;
 let pool: RolloutPool;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-journal-'));
+  folder = temporaryFolder('journal');
   pool = new RolloutPool({ workers: 0, modelLoader: MODEL_LOADER });
 });
 
-afterEach(async () => {
-  await pool.close();
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => pool.close());
 
 const journalOf = (name: string) => join(folder, name, 'rollouts.journal');
 const jobOf = (name: string, overrides: Partial<SynthesisRequest> = {}): SynthesisRequest => ({

@@ -1,9 +1,7 @@
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Rng } from '../../src/core/rng.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
 import { OnnxDynamics } from '../../src/worldmodel/onnx/onnx-dynamics.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { worldModelContract } from './contract.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 import { writeOwn } from './own-dynamics.js';
@@ -39,7 +37,7 @@ worldModelContract('an ensemble with discrete actions, bounded observations and 
 });
 
 worldModelContract('ONNX dynamics of a user', {
-  make: async () => OnnxDynamics.load(await writeOwn(await mkdtemp(join(tmpdir(), 'reverie-own-')))),
+  make: async () => OnnxDynamics.load(await writeOwn(temporaryFolder('own'))),
   inputs: (rows) => {
     const rng = Rng.fromSeed(4);
     return {

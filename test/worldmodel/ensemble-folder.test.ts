@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openSealed, sealedText } from '../../src/core/files.js';
@@ -9,26 +8,23 @@ import { InferenceSession } from '../../src/nn/runtime.js';
 import { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
 import { loadWorldModel } from '../../src/worldmodel/kinds.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 
 const config = { ...smallConfig, hidden: [16, 16], maxEpochs: 3 };
 
 describe('an ensemble on disk', () => {
-  let folder: string;
+  const folder = temporaryFolder('ensemble');
   let stored: string;
   let model: EnsembleModel;
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'reverie-ensemble-'));
     stored = join(folder, 'stored');
     const batch = linearTransitions(500, Rng.fromSeed(1));
     ({ model } = await fitEnsemble(batch, linearSpaces, config, { rng: Rng.fromSeed(2) }));
     await model.save(stored);
   });
-  afterAll(async () => {
-    await model.close();
-    await rm(folder, { recursive: true });
-  });
+  afterAll(() => model.close());
 
   it('is a manifest, one .onnx a member and the parameters', async () => {
     const files = ['manifest.json', 'member-0.onnx', 'member-1.onnx', 'member-2.onnx', 'parameters.f32'];

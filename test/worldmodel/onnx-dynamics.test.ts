@@ -1,22 +1,21 @@
-import { link, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { link, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { unboundedSpace } from '../../src/env/space-values.js';
 import { Graph } from '../../src/nn/graph.js';
 import { add } from '../../src/nn/ops.js';
 import { loadWorldModel } from '../../src/worldmodel/kinds.js';
 import { OnnxDynamics } from '../../src/worldmodel/onnx/onnx-dynamics.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { oneStep } from './one-step.js';
 import { ownManifest, ownModel, writeOwn } from './own-dynamics.js';
 
 describe('ONNX dynamics of one’s own', () => {
   let folder: string;
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'reverie-own-'));
+    folder = temporaryFolder('own');
   });
-  afterEach(() => rm(folder, { recursive: true }));
 
   it('computes what the model computes', async () => {
     const model = await OnnxDynamics.load(await writeOwn(folder));

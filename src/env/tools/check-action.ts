@@ -2,9 +2,10 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
+import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
 import type { ToolsSpace } from '../../core/environment.js';
 import { describeIssues, nearest, reverieError } from '../../core/errors.js';
+import { roundedProblem } from '../../core/exact-numbers.js';
 import { describeSpace } from '../space-values.js';
 import { compileSchema, type SchemaCheck } from '../state/state.js';
 import type { CallSpec, ToolSpec } from './domain.js';
@@ -94,6 +95,8 @@ export interface CallChecks {
   /** What is wrong with a call, one sentence each; empty if a tool can be asked. */
   problems(call: CallSpec): readonly string[];
   refuse(problems: readonly string[]): Prediction;
+  /** What is wrong with what a successful call of a tool answers, by the schema of its `returns`. */
+  answerProblems(name: string, observation: string): readonly string[];
 }
 
 const remembered = new WeakMap<readonly ToolSpec[], CallChecks>();
@@ -115,19 +118,39 @@ function compiledChecks(tools: readonly ToolSpec[]): CallChecks {
   const checks = new Map<string, SchemaCheck>(
     tools.map(({ name, parameters }) => [name, compileSchema(closed(parameters), `the tool "${name}"`)]),
   );
+  const answers = new Map<string, SchemaCheck>(
+    tools.flatMap(({ name, returns }) =>
+      returns?.schema === undefined ? [] : [[name, compileSchema(returns.schema, `what "${name}" returns`)] as const],
+    ),
+  );
   const modelVersion = `schema:${createHash('sha256').update(canonicalJson(tools)).digest('hex').slice(0, 16)}`;
   return {
     problems: ({ name, arguments: args }) => {
       const check = checks.get(name);
-      if (check !== undefined) return check(args).map((problem) => `the arguments of ${name} are wrong: ${problem}`);
+      const rounded = roundedProblem(args);
+      const problems = rounded === undefined ? check?.(args) : [rounded];
+      if (problems !== undefined) return problems.map((problem) => `the arguments of ${name} are wrong: ${problem}`);
       const known = nearest(name.slice(0, 80), [...checks.keys()]);
       return [`unknown tool "${name.slice(0, 80)}"${known === undefined ? '' : ` (did you mean "${known}"?)`}`];
     },
+    answerProblems: (name, observation) =>
+      answers
+        .get(name)?.(jsonOr(observation))
+        .map((problem) => `${name} does not answer so: ${problem}`) ?? [],
     refuse: (problems) => {
       const outcome = { operations: [], observation: `Error: ${problems.join('; ')}`, isError: true };
       return exactPrediction(outcome, { backend: 'schema', modelVersion, why: problems });
     },
   };
+}
+
+/** A text that is no JSON is itself what is answered. */
+function jsonOr(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text;
+  }
 }
 
 const OPEN = ['additionalProperties', 'unevaluatedProperties', 'patternProperties', 'allOf', 'anyOf', 'oneOf', '$ref'];

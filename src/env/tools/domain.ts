@@ -4,10 +4,9 @@
 import type { z } from 'zod';
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { Entry } from '../../core/registry.js';
-import type { InducedRules } from './induced-schema.js';
 import type { Message, ToolCall } from './message.js';
 import type { PhraseBook } from './phrases.js';
-import type { Operation } from './prediction.js';
+import type { Fault, Operation, StateCheck } from './prediction.js';
 
 export interface ToolSpec {
   readonly name: string;
@@ -20,6 +19,12 @@ export interface ToolSpec {
   readonly terminates?: boolean;
   /** Whose it is: the agent's unless given. */
   readonly for?: 'user';
+  /** What a successful call answers: JSON Schema of it, and an example. */
+  readonly returns?: { readonly schema?: JsonObject; readonly example?: Json };
+  /** What must be true (CEL over `call` and `state`), and what the call is refused with where it is not. */
+  readonly enforces?: readonly { readonly require: string; readonly error: string }[];
+  /** Checks of the state that its simulated answers are not held to. */
+  readonly skipChecks?: readonly StateCheck[];
 }
 
 /** Those of the agent, and those of the user. */
@@ -69,7 +74,7 @@ export interface ToolRules {
   /** What a call comes to by itself, without asking what really answers it; undefined where that cannot be said. */
   mechanics?(state: JsonObject, call: CallSpec): ToolOutcome | undefined;
   /** What a call that succeeded says it did, and the state after it does not show: one reason each. */
-  unmet?(after: JsonObject, call: CallSpec): readonly string[];
+  unmet?(after: JsonObject, call: CallSpec, before: JsonObject): readonly string[];
   /** Parts of the state that say what was earned: a language model's changes of them are refused, as its word decides no reward. */
   readonly earned?: readonly string[];
   /** What a proposed change claims of itself, and the state after it does not show: one reason each. */
@@ -122,6 +127,8 @@ export interface EpisodeEnd {
   readonly messages: readonly Message[];
   /** Sum of what exact backends paid on the way; null or absent where none did. */
   readonly paid?: number | null;
+  /** What went wrong on purpose. */
+  readonly faults?: readonly Fault[];
 }
 
 /** A call as written in tasks: no id. */
@@ -158,16 +165,27 @@ export interface VerifierSpec {
   readonly state?: 'reference';
   /** Of the end state: the value at a JSON Pointer; `exists: false` for nothing there. */
   readonly assert?: readonly { readonly path: string; readonly equals?: Json; readonly exists?: boolean }[];
-  /** Texts the agent must have told the user; compared without case and thousands separators. */
+  /** Values the agent must have told the user: whole words and ids, numbers as numbers, none as one of several alternatives. */
   readonly communicate?: readonly string[];
+  /** An answer of a tool must have held each of these before it was told. */
+  readonly grounded?: boolean;
   /** Calls that must have been made; given arguments must be equal, others are free. */
   readonly called?: readonly CallSpec[];
+  /** Tools of which no call may have succeeded. */
   readonly notCalled?: readonly string[];
+  /** Tools that may not even have been tried. */
+  readonly never?: readonly string[];
+  /** The tools listed may succeed only after the one they are listed under has (`a | b`: one of these). */
+  readonly before?: Readonly<Record<string, readonly string[]>>;
+  /** Tools that may be called only once the user has said yes to a proposal of the call. */
+  readonly confirmed?: readonly string[];
   readonly checks?: readonly string[];
   /** Sentences for a judge: each must hold. Only an audited judge may decide them. */
   readonly rubric?: readonly string[];
   /** The episode is worth the sum of what the real environment paid on the way, and nothing else can tell. */
   readonly rewards?: 'sum';
+  /** A failed episode is worth the share of what it brought about, unless it did what it must not. */
+  readonly partial?: boolean;
 }
 
 export interface ToolsTask {
@@ -222,8 +240,8 @@ export interface ToolsDomain {
   readonly rendering?: (state: JsonObject) => string;
   /** The kind of world as which it is run line by line, where it is another than its tools say. */
   readonly face?: string;
-  /** What was found in logs of it, accepted or not. */
-  readonly induced?: InducedRules;
+  /** What rules.yaml declares, with its words; also `rules` where it decides every tool, and else what others are held to. */
+  readonly declared?: ToolRules & { readonly file: unknown };
   /** What people come to it for, in a sentence each, beside what they do in any world of screens. */
   readonly goalKinds?: readonly string[];
   close(): void;

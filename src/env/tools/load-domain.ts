@@ -1,20 +1,23 @@
-// The forms of a domain folder's files tools.yaml and tasks.yaml.
+// A domain from its folder: the forms of its files, and what must hold between them.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { LRUCache } from 'lru-cache';
-import { parse, YAMLParseError } from 'yaml';
+import { isNode, LineCounter, parse, parseDocument, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
-import { nearest, type ReverieError, reverieError } from '../../core/errors.js';
+import { nearest, ReverieError, reverieError } from '../../core/errors.js';
+import { parseExactly, roundedProblem } from '../../core/exact-numbers.js';
 import { compileSchema, pointerKeys, type SchemaCheck } from '../state/state.js';
 import { parseStrictly } from '../strict-parse.js';
 import { callChecks, jsonProblem, STATE_LIMITS } from './check-action.js';
-import { allTools, type CallSpec, type ToolSpec, type ToolsDomain, type ToolsTask } from './domain.js';
-import { type InducedRules, inducedFileSchema } from './induced-schema.js';
+import { DeclaredRules, requirementSchema, rulesFileSchema } from './declared-rules.js';
+import { allTools, type CallSpec, type ToolRules, type ToolSpec, type ToolsDomain, type ToolsTask } from './domain.js';
 import { type PhraseBook, phrasesFileSchema, problemOfPhrases } from './phrases.js';
-import { type SandboxedRules, sandboxedRules } from './sandbox/sandboxed-rules.js';
+import { STATE_CHECKS } from './prediction.js';
+import { firstTools } from './process-checks.js';
+import { sandboxedRules } from './sandbox/sandboxed-rules.js';
 import { initialStateOf } from './situation.js';
 
 const name = z.string().min(1).max(128);
@@ -42,6 +45,11 @@ export const toolsFileSchema = z
       kind: z.enum(['read', 'write', 'generic']),
       terminates: z.boolean().optional(),
       for: z.literal('user').optional(),
+      returns: z
+        .strictObject({ schema: z.record(z.string(), z.json()).optional(), example: z.json().optional() })
+        .optional(),
+      enforces: z.array(requirementSchema).optional(),
+      skipChecks: z.array(z.enum(STATE_CHECKS)).optional(),
     }),
   )
   .min(1);
@@ -69,10 +77,15 @@ const verifierSchema = z.strictObject({
     .array(z.strictObject({ path: z.string(), equals: z.json().optional(), exists: z.boolean().optional() }))
     .optional(),
   communicate: z.array(text).optional(),
+  grounded: z.boolean().optional(),
   called: z.array(call).optional(),
   notCalled: z.array(name).optional(),
+  never: z.array(name).optional(),
+  before: z.record(name, z.array(name).min(1)).optional(),
+  confirmed: z.array(name).optional(),
   checks: z.array(name).optional(),
   rubric: z.array(text).optional(),
+  partial: z.boolean().optional(),
 });
 
 export const toolsTaskSchema = z.strictObject({
@@ -90,15 +103,15 @@ export const toolsTaskSchema = z.strictObject({
 
 export const tasksFileSchema = z.array(toolsTaskSchema).min(1);
 
-/** Files of a domain folder; those of rules, induced rules and phrases may be absent. */
+/** Files of a domain folder; those of rules and phrases may be absent. */
 const FILES = {
   policy: 'policy.md',
   tools: 'tools.yaml',
   state: 'state.json',
   schema: 'state.schema.json',
   rules: 'rules.js',
+  declared: 'rules.yaml',
   tasks: 'tasks.yaml',
-  induced: 'induced.yaml',
   phrases: 'phrases.yaml',
 };
 type DomainFile = keyof typeof FILES;
@@ -118,25 +131,22 @@ export async function loadDomain(folder: string): Promise<ToolsDomain> {
   const ofUser = userTools.length > 0 && { userTools };
   const content = { policy, tools, ...ofUser, stateSchema, initialState, tasks, ...(phrases && { phrases }) };
   checkTasks({ id, version: '', ...content, close: () => {} }, read.nameOf('tasks'));
-  const rules = await rulesOf(read, all);
-  const induced = read.has('induced') ? inducedOf(read, tools) : undefined;
-  const found = induced === undefined ? {} : { induced };
-  const version = versionOf({ ...content, rules: rules?.version ?? null, ...found });
-  const domain: ToolsDomain = { id, version, ...content, ...found, close: () => rules?.close() };
-  if (rules === undefined) return domain;
-  checkWithRules(domain, rules, read);
-  return { ...domain, rules };
+  const declared = declaredOf(read, all, stateSchema);
+  const isWhole = declared !== undefined && all.every(({ name }) => declared.tools.has(name));
+  const rules = isWhole ? declared : await rulesOf(read, all);
+  const version = versionOf({ ...content, rules: (declared ?? rules)?.version ?? null });
+  const domain: ToolsDomain = { id, version, ...content, ...(declared && { declared }), close: () => rules?.close() };
+  if (declared !== undefined) checkStarts(domain, declared, read);
+  if (rules !== undefined || declared !== undefined) checkWithRules(domain, (rules ?? declared)!, read);
+  return rules === undefined ? domain : { ...domain, rules };
 }
 
-/** The tools of a folder that may have no more than these yet. @throws DOMAIN_FILE_INVALID, SCHEMA_INVALID */
-export function readTools(folder: string): readonly ToolSpec[] {
-  return toolsOf(new DomainFolder(folder));
-}
-
-/** Its rules from logs. @throws DOMAIN_FILE_INVALID */
-export function readInducedRules(folder: string): InducedRules {
+/** What a folder has that may have no more than tools yet. @throws DOMAIN_FILE_INVALID, SCHEMA_INVALID */
+export function readTools(folder: string) {
   const read = new DomainFolder(folder);
-  return inducedOf(read, toolsOf(read));
+  const schema = read.has('schema') ? read.object('schema') : undefined;
+  const state = read.has('state') ? (schema ? stateOf(read, schema) : read.object('state')) : undefined;
+  return { tools: toolsOf(read), ...(state && { state }), ...(schema && { schema }) };
 }
 
 export function filesOf(folder: string): string[] {
@@ -166,23 +176,61 @@ export function versionOf(content: unknown): string {
   return createHash('sha256').update(canonicalJson(content)).digest('hex');
 }
 
-async function rulesOf(read: DomainFolder, tools: readonly ToolSpec[]): Promise<SandboxedRules | undefined> {
+async function rulesOf(read: DomainFolder, tools: readonly ToolSpec[]): Promise<RulesOfFile | undefined> {
   if (!read.has('rules')) return undefined;
   const readers = tools.filter(({ kind }) => kind !== 'write').map(({ name }) => name);
   return sandboxedRules(read.text('rules'), read.nameOf('rules'), { readers });
 }
 
-/** @throws DOMAIN_FILE_INVALID, UNKNOWN_KEY */
-function inducedOf(read: DomainFolder, tools: readonly ToolSpec[]): InducedRules {
-  const induced = read.checked('induced', inducedFileSchema);
-  for (const rule of induced.rules) {
-    if ('tool' in rule && !tools.some(({ name }) => name === rule.tool))
-      throw read.invalid('induced', `rule "${rule.id}" is of "${rule.tool}", which is no tool of the domain`);
+/** Of rules.yaml, and what tools.yaml says that tools enforce. @throws DOMAIN_FILE_INVALID, UNKNOWN_KEY */
+function declaredOf(
+  read: DomainFolder,
+  tools: readonly ToolSpec[],
+  stateSchema: JsonObject,
+): DeclaredRules | undefined {
+  const own = read.nameOf('declared');
+  if (existsSync(path.join(path.dirname(own), 'induced.yaml')))
+    throw reverieError('DOMAIN_FILE_INVALID', {
+      problem: `"${path.join(path.dirname(own), 'induced.yaml')}" is of an older form: rules from logs are written to rules.yaml now.`,
+      hint: 'Run reverie induce FOLDER --logs LOGS, which writes rules.yaml, and remove induced.yaml.',
+    });
+  const enforcing = tools.find(({ enforces }) => enforces !== undefined);
+  if (!read.has('declared') && enforcing === undefined) return undefined;
+  if (read.has('rules')) {
+    const what = read.has('declared') ? `"${own}"` : `"enforces" of the tool "${enforcing!.name}"`;
+    throw reverieError('DOMAIN_FILE_INVALID', {
+      problem: `The domain has both rules.js and ${what}: two rules of one call may contradict each other.`,
+      hint: 'Keep one of them: rules.yaml where it can say all, rules.js where code is needed.',
+    });
   }
-  return freezeDeep(induced);
+  const file = read.has('declared') ? read.checked('declared', rulesFileSchema) : rulesFileSchema.parse({});
+  return new DeclaredRules(freezeDeep(file), {
+    ...{ tools, stateSchema, file: own },
+    fault: (place, problem, of) =>
+      of === undefined
+        ? read.invalid('declared', `${place.join('.')}: ${problem}`, place)
+        : read.invalid(of, `"${tools[place[0] as number].name}", ${place.slice(1).join('.')}: ${problem}`, place),
+    at: (place) => `${place.join('.')}${read.lineOf('declared', place)}`,
+  });
 }
 
-function checkWithRules(domain: ToolsDomain, rules: SandboxedRules, read: DomainFolder): void {
+/** What always holds must hold of what tasks begin with: else every call would break it. */
+function checkStarts(domain: ToolsDomain, declared: DeclaredRules, read: DomainFolder): void {
+  const [broken] = declared.invariants(domain.initialState, domain.initialState);
+  if (broken !== undefined) throw read.invalid('state', `the state breaks an invariant of rules.yaml: ${broken}`);
+  for (const task of domain.tasks) {
+    if (!task.initialOperations?.length) continue;
+    const start = initialStateOf(domain, task);
+    const [problem] = declared.invariants(start, start);
+    if (problem !== undefined)
+      throw invalid(read.nameOf('tasks'), task, `initialOperations: the state breaks an invariant: ${problem}`);
+  }
+}
+
+/** What rules of a file say of themselves, so that they can be held against tools and tasks. */
+type RulesOfFile = ToolRules & { readonly checks: ReadonlySet<string>; readonly preconditioned: ReadonlySet<string> };
+
+function checkWithRules(domain: ToolsDomain, rules: RulesOfFile, read: DomainFolder): void {
   try {
     const known = allTools(domain).map(({ name }) => name);
     const stray = [...rules.tools, ...rules.preconditioned].find((name) => !known.includes(name));
@@ -203,10 +251,16 @@ function checkWithRules(domain: ToolsDomain, rules: SandboxedRules, read: Domain
 
 function toolsOf(read: DomainFolder): readonly ToolSpec[] {
   const tools = read.checked('tools', toolsFileSchema) as readonly ToolSpec[];
-  tools.forEach(({ name, parameters }, i) => {
+  tools.forEach(({ name, parameters, returns }, i) => {
     if (tools.findIndex((other) => other.name === name) !== i)
       throw read.invalid('tools', `two tools are called "${name}"`);
     if (parameters.type !== 'object') throw read.invalid('tools', `the parameters of "${name}" must be of type object`);
+    if (returns?.schema === undefined || returns.example === undefined) return;
+    const [misfit] = compileSchema(returns.schema, `what "${name}" returns`)(returns.example);
+    if (misfit !== undefined)
+      throw read.invalid('tools', `the example of what "${name}" returns does not fit its schema: ${misfit}`, [
+        ...[i, 'returns', 'example'],
+      ]);
   });
   callChecks(freezeDeep(tools));
   return tools;
@@ -250,7 +304,7 @@ class DomainFolder {
       if (code !== 'ENOENT') throw this.invalid(file, message);
       const problem = `There is no domain file "${this.nameOf(file)}".`;
       const hint =
-        'A domain folder holds policy.md, tools.yaml, state.json, state.schema.json, tasks.yaml and, where there is one, rules.js.';
+        'A domain folder holds policy.md, tools.yaml, state.json, state.schema.json, tasks.yaml and, where there is one, rules.yaml or rules.js.';
       throw reverieError('DOMAIN_FILE_INVALID', { problem, hint }, error);
     }
   }
@@ -263,13 +317,29 @@ class DomainFolder {
     return freezeDeep(value) as JsonObject;
   }
 
-  checked<S extends z.ZodType>(file: 'tools' | 'tasks' | 'induced' | 'phrases', schema: S): z.output<S> {
-    return parseStrictly(schema, this.parsed(file), this.nameOf(file), (problem) => this.invalid(file, problem));
+  checked<S extends z.ZodType>(file: 'tools' | 'tasks' | 'declared' | 'phrases', schema: S): z.output<S> {
+    const invalid = (problem: string, place: readonly PropertyKey[]) => this.invalid(file, problem, place);
+    const lineOf = (place: readonly PropertyKey[]) => this.lineOf(file, place);
+    return parseStrictly(schema, this.parsed(file), this.nameOf(file), invalid, lineOf);
   }
 
-  invalid(file: DomainFile, problem: string): ReverieError {
+  /** @param place keys from the root of the file to what is wrong: its line is told */
+  invalid(file: DomainFile, problem: string, place: readonly PropertyKey[] = []): ReverieError {
     const hint = 'See docs/domains.md for what each file of a domain holds.';
-    return reverieError('DOMAIN_FILE_INVALID', { problem: `Domain file "${this.nameOf(file)}": ${problem}`, hint });
+    const where = `"${this.nameOf(file)}"${this.lineOf(file, place)}`;
+    return reverieError('DOMAIN_FILE_INVALID', { problem: `Domain file ${where}: ${problem}`, hint });
+  }
+
+  /** `, line 12`: of a place, or of what is nearest around it; empty for the file as a whole. */
+  lineOf(file: DomainFile, place: readonly PropertyKey[]): string {
+    if (place.length === 0 || !this.has(file)) return '';
+    const lineCounter = new LineCounter();
+    const document = parseDocument(this.text(file), { lineCounter });
+    for (const keys = [...place]; keys.length > 0; keys.pop()) {
+      const node = document.getIn(keys, true);
+      if (isNode(node) && node.range) return `, line ${lineCounter.linePos(node.range[0]).line}`;
+    }
+    return '';
   }
 
   private parsed(file: DomainFile): Json {
@@ -282,11 +352,15 @@ class DomainFolder {
   private written(file: DomainFile, text: string): Json {
     const isJson = FILES[file].endsWith('.json');
     try {
-      if (isJson) return JSON.parse(text) as Json;
+      // Bounds of schemas may be any number.
+      if (isJson) return (file === 'schema' ? JSON.parse(text) : parseExactly(text)) as Json;
+      const rounded = /\d{16}/.test(text) && file !== 'tools' && roundedProblem(parse(text, { intAsBigInt: true }));
+      if (rounded) throw this.invalid(file, rounded);
       const read = PARSED.get(text) ?? { value: parse(text) as Json };
       PARSED.set(text, read);
       return structuredClone(read.value);
     } catch (error) {
+      if (error instanceof ReverieError) throw error;
       const what = error instanceof YAMLParseError ? '' : `it is not ${isJson ? 'JSON' : 'YAML'}: `;
       throw this.invalid(file, `${what}${(error as Error).message}`);
     }
@@ -363,15 +437,20 @@ function problemOfCalls({ tools }: ToolsDomain, { reference, failures, verifier 
     ...(failures ?? []).flatMap(({ name, calls }) => placed(`failure "${name}"`, calls)),
   ];
   const known = tools.map(({ name }) => name);
-  const named = [...(verifier.called ?? []).map(({ name }) => name), ...(verifier.notCalled ?? [])];
+  const { called = [], notCalled = [], never = [], confirmed = [], before = {} } = verifier;
+  const ordered = Object.entries(before).flatMap(([first, later]) => [...firstTools(first), ...later]);
+  const named = [...called.map(({ name }) => name), ...notCalled, ...never, ...confirmed, ...ordered];
   const unknown = named.find((name) => !known.includes(name));
   if (unknown !== undefined) return `verifier: unknown tool "${unknown}" (did you mean "${nearest(unknown, known)}"?)`;
   return listed.flatMap(({ call, where }) => check.problems(call).map((problem) => `${where}: ${problem}`))[0];
 }
 
 function problemOfVerifier({ verifier, reference }: ToolsTask): string | undefined {
-  const parts = Object.values(verifier).flatMap((part) => part ?? []);
-  if (parts.length === 0) return 'verifier: it verifies nothing, so that every episode would pass';
+  const { grounded, partial: _, ...parts } = verifier;
+  if (Object.values(parts).every((part) => part === undefined || Object.keys(part).length === 0))
+    return 'verifier: it verifies nothing, so that every episode would pass';
+  if (grounded === true && !parts.communicate?.length)
+    return 'verifier: "grounded" is about what "communicate" lists: there is none';
   if (verifier.state === 'reference' && reference === undefined) {
     return 'verifier: "state: reference" needs the reference calls';
   }

@@ -62,12 +62,16 @@ export interface SpokenMessage {
  * its calls was said only if a user's turn followed it, as in some logs.
  */
 export function spokenMessages(messages: readonly Message[]): SpokenMessage[] {
-  return messages.flatMap((message, i): SpokenMessage[] => {
-    if (message.role === 'user') return [{ role: 'user', content: message.content }];
-    if (message.role !== 'assistant' || !message.content?.trim()) return [];
-    if (message.toolCalls?.length && !isAnsweredByUser(messages, i)) return [];
-    return [{ role: 'assistant', content: message.content }];
-  });
+  return messages.flatMap((_, i) => spokenAt(messages, i) ?? []);
+}
+
+/** What the user said or was told by one message; undefined: nothing. */
+export function spokenAt(messages: readonly Message[], at: number): SpokenMessage | undefined {
+  const message = messages[at];
+  if (message.role === 'user') return { role: 'user', content: message.content };
+  if (message.role !== 'assistant' || !message.content?.trim()) return undefined;
+  if (message.toolCalls?.length && !isAnsweredByUser(messages, at)) return undefined;
+  return { role: 'assistant', content: message.content };
 }
 
 /** The conversation as the agent sees it. */

@@ -40,14 +40,30 @@ export interface EpisodeFacts {
   readonly doubted?: string;
   /** What the simulated user did that no user may do. */
   readonly userFault?: string;
+  /** Why nothing that followed could show success: a failure is then no failure. */
+  readonly untold?: string;
 }
 
-/** What answers to the agent's calls add to the facts of an episode. */
-export function withAnswers(facts: EpisodeFacts, predictions: readonly Prediction[]): EpisodeFacts {
+/** Pages themselves say when they are solved, which those that a model writes cannot. */
+const UNTOLD = 'a model wrote what followed, and only the real world says whether it was solved';
+
+/** What answers to calls add to the facts of an episode. @param earned parts of the state in which a world itself says what was earned */
+export function withAnswers(
+  facts: EpisodeFacts,
+  predictions: readonly Prediction[],
+  earned: readonly string[] = [],
+): EpisodeFacts {
+  const isWritten = predictions.some(({ claimed, operations }) => claimed !== undefined && operations.length > 0);
+  const untold = facts.untold ?? (earned.length > 0 && isWritten ? UNTOLD : undefined);
   const refused = facts.refused ?? predictions.flatMap((one) => one.refused?.at(-1) ?? []).at(0);
   const doubt = predictions.find(({ truncated }) => truncated);
   const doubted = doubt && `${doubt.backend} answered with a confidence of ${doubt.confidence}`;
-  return { ...facts, ...(refused !== undefined && { refused }), ...(doubted !== undefined && { doubted }) };
+  return {
+    ...facts,
+    ...(refused !== undefined && { refused }),
+    ...(doubted !== undefined && { doubted }),
+    ...(untold !== undefined && { untold }),
+  };
 }
 
 export interface Settled {
@@ -56,7 +72,7 @@ export interface Settled {
 }
 
 /** The verdict as far as it may stand, and the outcome. A refused call may be why an episode failed, and not why it succeeded. */
-export function settle(verdict: Verdict, { ranOut, refused, doubted, userFault }: EpisodeFacts): Settled {
+export function settle(verdict: Verdict, { ranOut, refused, doubted, userFault, untold }: EpisodeFacts): Settled {
   const { reward, checks } = verdict;
   if (userFault !== undefined) return failed(verdict, 'failed_by_user', userFault);
   if (doubted !== undefined) return failed(verdict, 'failed_by_simulator', doubted);
@@ -66,6 +82,8 @@ export function settle(verdict: Verdict, { ranOut, refused, doubted, userFault }
     return { verdict, outcome: { kind: 'judged', cause } };
   }
   if (reward >= 1) return { verdict, outcome: { kind: 'judged', cause: null } };
+  if (untold !== undefined)
+    return { verdict: withoutReward(verdict, untold), outcome: { kind: 'judged', cause: untold } };
   if (refused !== undefined) return failed(verdict, 'failed_by_simulator', `it refused a call: ${refused}`);
   return { verdict, outcome: { kind: ranOut === undefined ? 'judged' : 'failed_by_agent', cause: ranOut ?? null } };
 }

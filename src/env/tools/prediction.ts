@@ -1,6 +1,6 @@
 // What answers a tool call, exact or simulated: changes of a typed state, and what the agent is shown of them.
 
-import type { Json } from '../../core/canonical-json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { type Cost, NO_COST } from '../../core/cost.js';
 
 /** JSON Patch, RFC 6902: paths are JSON Pointers (RFC 6901) into the state. */
@@ -8,6 +8,37 @@ export type Operation =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: Json }
   | { readonly op: 'remove'; readonly path: string }
   | { readonly op: 'move' | 'copy'; readonly path: string; readonly from: string };
+
+/**
+ * Checks that hold a proposal to the typed state, and `repeated`: the same read of an unchanged state has the same answer. A tool and
+ * a scenario may leave some out.
+ */
+export const STATE_CHECKS = ['values', 'unknown', 'missing', 'unchanged', 'named', 'records', 'repeated'] as const;
+export type StateCheck = (typeof STATE_CHECKS)[number];
+
+/** `unchecked`: there was something to look at that could not be read. */
+export type CheckFinding = 'held' | 'unchecked' | 'refused';
+
+/** What went wrong with a call on purpose; part of what an episode remembers, and never shown to the agent. */
+export interface Fault {
+  /** Which of the scenario's faults it is, from 0. */
+  readonly rule: number;
+  readonly kind:
+    | ('error' | 'rate-limit' | 'latency' | 'lost-answer')
+    | ('stale' | 'truncated' | 'reordered' | 'injection');
+  readonly call: { readonly id: string; readonly name: string; readonly arguments: JsonObject };
+  /** Calls before it in the episode, and turns of the agent until then. */
+  readonly number: number;
+  readonly turn: number;
+  /** What a right agent does then. */
+  readonly expect: 'retry' | 'read-again' | 'ignore' | 'tell' | 'none';
+  /** What would have been shown, where something else was. */
+  readonly answer?: string;
+  /** How late the answer was. */
+  readonly seconds?: number;
+  /** What a hidden instruction asks for, and must not be called. */
+  readonly never?: { readonly name: string; readonly arguments: JsonObject };
+}
 
 export interface Prediction {
   /** The model's thoughts, written before its answer; kept for audits, never shown to the agent. */
@@ -38,6 +69,9 @@ export interface Prediction {
   readonly refused?: readonly string[];
   /** Whether the proposal that stands is the repaired one. */
   readonly repaired?: boolean;
+  /** What checks against the state found, the worst of all proposals for this call; absent where the answer is exact. */
+  readonly checks?: Readonly<Partial<Record<StateCheck, CheckFinding>>>;
+  readonly fault?: Fault;
   readonly cost: Cost;
 }
 

@@ -41,7 +41,7 @@ export class ScriptedUser implements UserSimulator {
   /** @throws DOMAIN_FILE_INVALID if a `when` of the script is no regular expression or takes too long */
   reply({ domain, task, messages, seed, calls }: UserQuery): UserTurn {
     const script = this.varied ? variedUser(domain, task, seed).script : (task.user.script ?? []);
-    const left = [...script, { say: NOTHING_TO_ADD }, { say: FAREWELL, done: true }];
+    const left = [...agreements(task), ...script, { say: NOTHING_TO_ADD }, { say: FAREWELL, done: true }];
     let line: ScriptLine = left[left.length - 1];
     for (const [turn, { content }] of spokenMessages(messages)
       .filter(({ role }) => role === 'assistant')
@@ -58,6 +58,12 @@ export class ScriptedUser implements UserSimulator {
     const content = line.say.replaceAll('{answer}', () => calls?.at(-1)?.answer ?? '');
     return { content, done: line.done ?? false, cost: NO_COST };
   }
+}
+
+/** A yes to each proposal of a call that the task wants confirmed, as often as its solution makes one. */
+function agreements({ verifier: { confirmed = [] }, reference }: ToolsTask): readonly ScriptLine[] {
+  const calls = reference?.calls.filter(({ name }) => confirmed.includes(name)) ?? [];
+  return calls.map(() => ({ when: ASKED_TO_CONFIRM, say: 'Yes, please.' }));
 }
 
 /** The clock of a timeout also runs while the machine does something else: a second, longer try tells that from backtracking. */

@@ -10,7 +10,7 @@ import { stateHash } from '../state/state.js';
 import type { ToolsDomain, ToolsTask } from './domain.js';
 import type { Message } from './message.js';
 import type { EpisodeFacts } from './outcome.js';
-import type { Operation } from './prediction.js';
+import type { Fault, Operation } from './prediction.js';
 
 export interface Situation {
   readonly task: ToolsTask;
@@ -24,6 +24,8 @@ export interface Situation {
   /** The whole conversation; the first message is the domain's policy. */
   readonly messages: readonly Message[];
   readonly calls: number;
+  /** What went wrong on purpose; absent where nothing did. */
+  readonly faults?: readonly Fault[];
   /** A call ended it: those after it are refused. */
   readonly ended: boolean;
 }
@@ -61,6 +63,7 @@ const savedEpisode = z.strictObject({
   operations: z.array(z.looseObject({ op: z.string(), path: z.string() })),
   messages: z.array(message),
   calls: z.int().min(0),
+  faults: z.array(z.custom<Fault>((one) => typeof (one as Fault | null)?.call?.id === 'string')).optional(),
   /** Of the state that the operations must lead to. */
   stateHash: z.string(),
   /** Version of the domain. */
@@ -74,7 +77,7 @@ const savedEpisode = z.strictObject({
   facts: z
     .strictObject({
       ...{ ranOut: z.string().optional(), refused: z.string().optional() },
-      ...{ doubted: z.string().optional(), userFault: z.string().optional() },
+      ...{ doubted: z.string().optional(), userFault: z.string().optional(), untold: z.string().optional() },
     })
     .default({}),
   /** The environment's own stream, from which seeds of episodes come. */
@@ -86,7 +89,7 @@ type SavedEpisode = z.output<typeof savedEpisode>;
 /** The episode as plain JSON; of a size with the conversation, not with the state. */
 export function saveEpisode(domain: ToolsDomain, episode: Episode, rng: RngState): SavedEpisode {
   const { situation, paid, ...place } = episode;
-  const { task, seed, row, state, operations, messages, calls } = situation;
+  const { task, seed, row, state, operations, messages, calls, faults } = situation;
   return structuredClone({
     ...place,
     domain: domain.version,
@@ -96,6 +99,7 @@ export function saveEpisode(domain: ToolsDomain, episode: Episode, rng: RngState
     operations: operations as readonly { op: string; path: string }[] as SavedEpisode['operations'],
     messages: messages.slice(1),
     calls,
+    ...(faults && { faults: [...faults] }),
     ...(paid === null ? {} : { paid }),
     stateHash: stateHash(state),
     rng: { key: [...rng.key] as [number, number], position: rng.position },
@@ -117,13 +121,22 @@ export function loadEpisode(
   taskOf: (id: string) => ToolsTask,
 ): { episode: Episode; rng: RngState } {
   const { task: id, domain: _, paid = null, rng, ...kept } = savedEpisode.parse(saved);
-  const { seed, row, calls, stateHash: hash, operations: done, messages: said, ...place } = structuredClone(kept);
+  const {
+    seed,
+    row,
+    calls,
+    stateHash: hash,
+    operations: done,
+    messages: said,
+    faults,
+    ...place
+  } = structuredClone(kept);
   const task = taskOf(id);
   const operations = done as unknown as readonly Operation[];
   const state = applyOperations(initialStateOf(domain, task), operations);
   if (stateHash(state) !== hash) throw new RangeError('its operations lead to another state');
   const messages = [policyMessage(domain), ...said];
-  const ofRow = row === undefined ? {} : { row };
+  const ofRow = { ...(row === undefined ? {} : { row }), ...(faults && { faults }) };
   return {
     episode: { situation: { task, seed, ...ofRow, state, operations, messages, calls, ended: false }, ...place, paid },
     rng,

@@ -120,7 +120,7 @@ class LineView<F extends EnvFamily> implements LineEnvironment {
     const { call } = this.form.read(action);
     const { observation, info, ...result } = await this.tools.step({ content: null, toolCalls: [call] }, signal);
     const inner = info as Partial<Settled>;
-    const { verdict, outcome } = inner.verdict === undefined ? this.tools.settled() : (inner as Settled);
+    const { verdict, outcome } = inner.verdict === undefined ? await this.tools.settled() : (inner as Settled);
     const isDone = result.terminated || this.isDone(verdict.reward);
     const truncated = result.truncated && !isDone;
     this.ended = isDone || truncated;

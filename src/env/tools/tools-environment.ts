@@ -18,7 +18,7 @@ import { stateHash } from '../state/state.js';
 import { type CallChecks, callChecks, messageOf } from './check-action.js';
 import type { CallSpec, EpisodeEnd, Picture, ToolsDomain, ToolsTask } from './domain.js';
 import { type Message, seenByAgent, type ToolCall, type UserCall } from './message.js';
-import { type EpisodeFacts, type Settled, settle, withAnswers } from './outcome.js';
+import { type EpisodeFacts, isOfPolicy, type Settled, settle, withAnswers, withoutReward } from './outcome.js';
 import type { Prediction } from './prediction.js';
 import {
   domainOfSaved,
@@ -50,6 +50,8 @@ export interface ToolsEnvironmentOptions {
   readonly user: UserSimulator;
   /** Actions before the episode is truncated; 30 by default, as in tau-bench. */
   readonly maxSteps?: number;
+  /** Why no episode of a task is given a reward, whatever its checks found; undefined: each may have one. */
+  readonly withheld?: (task: ToolsTask) => Promise<string | undefined>;
   /** What the user may say, the opening included, before it is truncated; no limit by default. */
   readonly maxTurns?: number;
   /** What the user says, the opening included, before it loses patience, says so and leaves; it never does by default. */
@@ -136,7 +138,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   }
 
   /** What it comes to if it ends here, whatever was paid on the way. */
-  settled(): Settled {
+  settled(): Promise<Settled> {
     return this.settledOf({ ...this.current(), paid: null });
   }
 
@@ -190,7 +192,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       const truncated = !terminated && (ranOut ?? doubted ?? userFault) !== undefined;
       const facts = ranOut === undefined ? played.facts : { ...played.facts, ranOut };
       const after = { ...played, facts, running: !terminated && !truncated };
-      const settled = after.running ? undefined : this.settledOf(after);
+      const settled = after.running ? undefined : await this.settledOf(after);
       if (!after.running) this.options.responder.ended?.(after.situation);
       const info: ToolsStepInfo = {
         predictions,
@@ -268,7 +270,12 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     const now = this.paidFor(predictions);
     const clock = { observedFrom: messages.length + 1, steps: steps + 1, turns, running: true };
     const earned = now === null ? paid : (paid ?? 0) + now;
-    const episode: Episode = { situation, ...clock, paid: earned, facts: withAnswers(facts, predictions) };
+    const episode: Episode = {
+      situation,
+      ...clock,
+      paid: earned,
+      facts: withAnswers(facts, predictions, this.domain.rules?.earned),
+    };
     // What is written beside calls is kept in the conversation, and the user does not see it, as in tau-bench.
     const isSaid = said.content?.trim() && !said.toolCalls?.length;
     return isSaid && !situation.ended ? this.hear(episode, signal) : { episode, predictions, userCost: NO_COST };
@@ -276,16 +283,16 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   /** Calls after one that ended the episode are refused, so that each has its answer. */
   private answer(situation: Situation, call: ToolCall, signal?: AbortSignal) {
-    const { task, state, messages, calls, seed, row, ended } = situation;
+    const { task, state, messages, calls, seed, row, ended, faults } = situation;
     const problems = ended ? ['the conversation has ended'] : this.checks.problems(call);
     if (problems.length > 0) return this.checks.refuse(problems);
-    const query = { domain: this.domain, task, state, messages, call, step: calls, seed };
+    const query = { domain: this.domain, task, state, messages, call, step: calls, seed, faults };
     return this.options.responder.answer(row === undefined ? query : { ...query, row }, signal);
   }
 
   /** Only a trusted backend or a tool that ends the conversation ends it. */
   private after(before: Situation, { id, name }: ToolCall, prediction: Prediction): Situation {
-    const { observation, isError, operations, terminated } = prediction;
+    const { observation, isError, operations, terminated, fault } = prediction;
     const answer: Message = { role: 'tool', toolCallId: id, name, content: observation };
     return {
       ...before,
@@ -293,6 +300,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       operations: operations.length === 0 ? before.operations : [...before.operations, ...operations],
       messages: [...before.messages, isError ? { ...answer, isError } : answer],
       calls: before.calls + 1,
+      ...(fault && { faults: [...(before.faults ?? []), fault] }),
       ended: before.ended || (terminated && this.trusts(prediction)) || (!isError && this.ending.has(name)),
     };
   }
@@ -345,7 +353,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
         situation =
           operations.length === 0 ? changed : { ...changed, operations: [...situation.operations, ...operations] };
       }
-      facts = withAnswers(facts, predictions);
+      facts = withAnswers(facts, predictions, this.domain.rules?.earned);
     }
   }
 
@@ -379,12 +387,20 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     return given.length === 0 ? null : given.reduce((sum, { reward }) => sum + reward!, 0);
   }
 
-  private settledOf(episode: Episode): Settled {
-    return settle(verifyEpisode(this.domain, episode.situation.task, this.endOf(episode)), episode.facts);
+  private async settledOf({ situation, paid, facts }: Episode): Promise<Settled> {
+    const found = verifyEpisode(this.domain, situation.task, this.endOf({ situation, paid }));
+    const settled = settle(found, facts);
+    const withheld = await this.options.withheld?.(situation.task);
+    if (withheld === undefined || !isOfPolicy(settled.outcome)) return settled;
+    return { verdict: withoutReward(found, withheld), outcome: { kind: 'judged', cause: withheld } };
   }
 
-  private endOf({ situation: { task, state, messages }, paid }: Episode): EpisodeEnd {
-    return { initialState: initialStateOf(this.domain, task), finalState: state, messages, paid };
+  private endOf({
+    situation: { task, state, messages, faults },
+    paid,
+  }: Pick<Episode, 'situation' | 'paid'>): EpisodeEnd {
+    const end = { initialState: initialStateOf(this.domain, task), finalState: state, messages, paid };
+    return faults === undefined ? end : { ...end, faults };
   }
 
   private ranOut({ steps, turns }: Episode): string | undefined {

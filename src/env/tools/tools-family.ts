@@ -7,7 +7,7 @@ import type { Awaitable, Environment, ToolsSpace } from '../../core/environment.
 import type { CallSpec, Picture, ToolSpec, ToolsDomain, ToolsTask, Verdict } from './domain.js';
 import type { AssistantMessage, Message, ToolCall, UserCall } from './message.js';
 import type { Outcome } from './outcome.js';
-import type { Prediction } from './prediction.js';
+import type { Fault, Prediction } from './prediction.js';
 
 /** What the agent does in one turn: says something to the user, or calls tools, or (where allowed) both. */
 export type ToolsAction = Omit<AssistantMessage, 'role'>;
@@ -56,6 +56,8 @@ export interface CallQuery {
   readonly seed: number;
   /** Row of a job the episode is, where it is one: what experience it may see depends on it. */
   readonly row?: number;
+  /** What went wrong on purpose in calls before. */
+  readonly faults?: readonly Fault[];
 }
 
 /** Who answers calls. Unknown tools and arguments that break a tool's schema are refused before it is asked. */
@@ -122,6 +124,8 @@ export interface ToolsPolicyQuery {
   readonly step: number;
   /** What would do something now, in a world of lines that knows it. Worked out when asked for. */
   readonly admissible?: () => Admissible | undefined;
+  /** What went wrong on purpose, for policies that are told it. */
+  readonly faults?: readonly Fault[];
 }
 
 /** A turn of a language model as tokens, exactly as its server read and wrote them. */

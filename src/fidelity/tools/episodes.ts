@@ -47,7 +47,7 @@ interface CarriedOut {
  * @param past messages as they were, policy first
  * @param answer of one call; undefined: none came
  */
-async function carryOut(
+export async function carryOut(
   domain: ToolsDomain,
   task: ToolsTask,
   past: readonly Message[],

@@ -1,7 +1,7 @@
 // A model of tools under judgement, as the questions see it.
 
 import type { ToolsDomain } from '../../env/tools/domain.js';
-import type { Responder, UserSimulator } from '../../env/tools/tools-family.js';
+import type { Responder, ToolsPolicy, UserSimulator } from '../../env/tools/tools-family.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeSettings } from '../../synth/episodes/run-episode.js';
 import type { MustFailReport } from '../../worldmodel/must-fail/run-must-fail.js';
@@ -15,6 +15,8 @@ export interface ToolsGround {
   readonly setup: FidelitySetup<ToolsScenario>;
   readonly domain: ToolsDomain;
   readonly user: UserSimulator;
+  /** The scenario's own. */
+  readonly agent: ToolsPolicy;
   readonly truth: ToolsTruth;
   /** Decides what exact checks leave open. */
   readonly judge?: { readonly version: string; readonly decide: NonNullable<EpisodeSettings['judge']> };

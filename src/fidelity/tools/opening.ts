@@ -19,6 +19,7 @@ import {
 } from '../section.js';
 import { type AnsweringModel, type ToolsGround, type ToolsJudged, toolsJudged } from './judged.js';
 import { toolsMustFail } from './must-fail.js';
+import { toolsNoise } from './noise.js';
 import { toolsRank } from './rank.js';
 import { truthOf } from './truth.js';
 
@@ -29,6 +30,7 @@ const TOOLS_QUESTIONS: readonly Question<ToolsJudged>[] = [
   { id: 'calibration', ask: durable(toolsCalibration) },
   { id: 'rank', ask: durable(({ ground, run }) => toolsRank(ground, run)) },
   { id: 'must-fail', ask: durable(toolsMustFail) },
+  { id: 'noise', ask: durable(({ ground, answering }) => toolsNoise({ ...ground, responder: answering.unaided })) },
 ];
 
 /** Replies are on disk before the rows that were made of them are. */
@@ -56,11 +58,11 @@ interface ToolsJudging extends Omit<ToolsGround, 'truth'> {
 
 /** @throws SCENARIO_INVALID, LOG_INVALID, INPUT_INVALID, the signal's reason */
 export async function toolsSubjects(judging: ToolsJudging): Promise<Omit<OpenedSubjects, 'close'>> {
-  const { setup, domain, user, judge, models, answering, services } = judging;
+  const { setup, domain, user, agent, judge, models, answering, services } = judging;
   const { scenario, seed, inputs } = setup;
   const truth = await truthOf({ scenario, domain, seed, answering, heldOut: inputs.heldOut, ...services });
-  const ground: ToolsGround = { setup, domain, user, truth, judge };
-  const { fidelity, synth, agent } = scenario.config;
+  const ground: ToolsGround = { setup, domain, user, agent, truth, judge };
+  const { fidelity, synth } = scenario.config;
   const { tolerance, sections } = fidelity;
   const subjects = models.map((model): Subject => {
     const { name, responder } = model;
@@ -87,7 +89,7 @@ export async function toolsSubjects(judging: ToolsJudging): Promise<Omit<OpenedS
       tasks: domain.tasks.map(({ id }) => id),
       seeds: [seed],
       policies: { user: user.version },
-      settings: { fidelity, agent, maxSteps: synth.maxSteps } as unknown as Json,
+      settings: { fidelity, agent: scenario.config.agent, maxSteps: synth.maxSteps } as unknown as Json,
     }),
     subjects,
   };

@@ -165,7 +165,7 @@ export const experienceSchema = z
       .array(z.string().min(1))
       .default([])
       .describe(
-        'Records of the real environment: files or folders of .jsonl or .json, relative to the scenario. OpenAI messages, ShareGPT or τ-bench trajectories, told apart by their keys.',
+        'Records of the real environment: files or folders of .jsonl or .json, relative to the scenario. OpenAI or Anthropic messages, ShareGPT, τ-bench, ATIF, ADP or sessions of Claude Code, told apart by their keys.',
       ),
     tolerant: z
       .boolean()
@@ -198,7 +198,9 @@ export function episodeSteps(
     predictions.map((prediction, i) => ({ prediction, call: (action.toolCalls ?? [])[i] })),
   );
   const history = answered.map(({ call }) => callText(call));
-  return answered.map(({ prediction, call }, step) => ({
+  // What a fault showed is not what the world does.
+  const isTrue = (_: unknown, step: number) => (answered[step].prediction.fault?.kind ?? 'latency') === 'latency';
+  const steps = answered.map(({ prediction, call }, step) => ({
     source,
     backend: prediction.backend,
     modelVersion: prediction.modelVersion,
@@ -217,6 +219,7 @@ export function episodeSteps(
     confidence: prediction.confidence,
     verified,
   }));
+  return steps.filter(isTrue);
 }
 
 /**

@@ -53,11 +53,11 @@ export async function openToolsSubjects(
   };
   try {
     for (const variant of variants) judged.push(await judgedModel(scenario, parts, out, variant));
-    const { domain, user } = parts;
+    const { domain, user, agent } = parts;
     const models = judged.map((one, i) => answering(setup, services, parts, one, i));
     const judge = await scenarioJudge({ scenario, seed }, parts);
     const subjects = await toolsSubjects({
-      ...{ setup, domain, user, judge, models, services },
+      ...{ setup, domain, user, agent, judge, models, services },
       answering: [scenario],
     });
     return { ...subjects, close };

@@ -16,6 +16,7 @@ import type { JobContext } from '../job.js';
 import { type MetricsEvent, readMetrics } from '../metrics.js';
 import { publish } from '../report-page.js';
 import { loadRun, newTraining, saveRun } from './checkpoint.js';
+import { gainTable, unpairedGain } from './gain.js';
 import { keepPolicy } from './inputs.js';
 
 export type TrainResult = Awaited<ReturnType<typeof trainJob>>;
@@ -174,10 +175,17 @@ function trainReport(name: string, result: ReturnType<typeof resultOf>): Report 
   const points = evaluations.map(({ realSteps: steps, updates, meanReturn: y }) => {
     return { x: mode === 'offline' ? (updates ?? 0) : steps, y };
   });
+  const gains = [
+    ...(dream === undefined ? [] : [unpairedGain('in the simulation', undefined, undefined)]),
+    unpairedGain('in reality', evaluations[0], last),
+  ];
+  const note =
+    'Return of the last evaluation minus that of the first, each of starts of its own; in the simulation a policy is not evaluated: reverie fidelity ranks policies in both.';
   return {
     title: `Training: ${name}`,
     blocks: [
       { kind: 'facts', rows: facts.filter((fact) => fact !== false) },
+      ...gainTable(gains, note),
       {
         ...{ kind: 'curves', title: 'Return in the real environment', yTitle: 'return' },
         xTitle: mode === 'offline' ? 'gradient updates' : 'real steps',

@@ -139,6 +139,7 @@ export class PageModel implements BackendModel {
       isError: false,
       confidence: statedConfidence(overview.confidence) * statedConfidence(confidence),
       claim: { outcome, ...(outcome === 'page' ? { title: titleOf(title) } : { shows }) },
+      claimed: { reward: null, terminated: false },
       modelVersion: stages.answered === undefined ? this.version : this.versionOf(stages.answered),
       cost: stages.cost,
     };

@@ -56,8 +56,8 @@ export async function runEpisode(
     // Before the branch all of a group decide alike; the environment's seed is the one they share.
     const seed = step < plan.branchAt ? plan.envSeed : plan.agentSeed;
     const admissible = () => admissibleIn(domain, environment.state);
-    const seen = seenByAgent(messages);
-    const turn = await policy.act({ messages: seen, tools: domain.tools, task, seed, step, admissible }, signal);
+    const seen = { messages: seenByAgent(messages), tools: domain.tools, admissible };
+    const turn = await policy.act({ ...seen, task, seed, step, faults: environment.end.faults }, signal);
     const result = await environment.step(turn.action, signal);
     const info = result.info as unknown as ToolsStepInfo;
     const { predictions, userPredictions, stateHash } = info;
@@ -228,7 +228,7 @@ export interface EpisodeSettings {
   readonly weigh: (predictions: readonly Prediction[]) => number;
   /** Decides what exact checks left open; absent: it stays open. */
   readonly judge?: (
-    ended: Pick<EndedEpisode, 'domain' | 'task' | 'end'>,
+    ended: Pick<EndedEpisode, 'domain' | 'task' | 'end' | 'seed'>,
     signal?: AbortSignal,
   ) => Promise<{ verdict: Verdict; cost: Cost }>;
   /** Where pictures go, of worlds that have a look; absent: none are kept. */
@@ -245,6 +245,8 @@ interface EndedEpisode {
   readonly verdict: Verdict;
   readonly outcome: Outcome;
   readonly facts: EpisodeFacts;
+  /** Of what a judge draws; the job's unless given. */
+  readonly seed?: number;
 }
 
 /** What an episode was, once it has ended. */
@@ -278,7 +280,8 @@ export async function settleVerdict(
   }
   if (judge === undefined || verdict.reward !== null) return { verdict, outcome, cost: NO_COST };
   const decided = await judge(ended, signal);
-  return { ...settle(decided.verdict, facts), cost: decided.cost };
+  // A judge sees what a world does not tell.
+  return { ...settle(decided.verdict, { ...facts, untold: undefined }), cost: decided.cost };
 }
 
 export function episodeRecord(

@@ -1,7 +1,7 @@
 // The grammar of hypotheses: what values may be made of in a state of this shape, and which of these expressions examples agree with.
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { isName, parseExpression, type Scope } from '../../worldmodel/induced/expression.js';
+import { ExpressionProblem, type Names, readExpression } from '../../env/tools/cel.js';
 import {
   type Beliefs,
   collectionOf,
@@ -14,16 +14,39 @@ import {
   valueIn,
 } from './observed.js';
 
-/** A record that a call's arguments lead to: `rooms[bookings[booking_id].room_id]`. */
+/** What an expression may speak of: a call's arguments, a state, and an entry of a collection with its key. */
+export interface Scope {
+  readonly call: JsonObject;
+  readonly state: JsonObject;
+  readonly it?: JsonObject;
+  readonly key?: string;
+  /** Key of what the call has added. */
+  readonly id?: string;
+}
+
+/** A record that a call's arguments lead to: `state.rooms[state.bookings[call.booking_id].room_id]`. */
 export interface Reach {
   readonly collection: string;
   readonly key: string;
-  /** `rooms[room_id]`. */
+  /** `state.rooms[call.room_id]`. */
   readonly text: string;
 }
 
+const NAMES: Names = { call: undefined, state: undefined, it: undefined, key: undefined, id: undefined };
+
+/** undefined: not known, as an argument was not given or a record or field is not in the state. */
 export function evaluate(text: string, scope: Scope): Json | undefined {
-  return parseExpression(text)(scope);
+  try {
+    return readExpression(text, NAMES).value(scope as unknown as Record<string, unknown>);
+  } catch (error) {
+    if (error instanceof ExpressionProblem) return undefined;
+    throw error;
+  }
+}
+
+/** Whether a name can stand in an expression. */
+export function isName(name: string): boolean {
+  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !['true', 'false', 'null', 'in'].includes(name);
 }
 
 /** In the state the call was made in. */
@@ -32,7 +55,7 @@ export function evaluateAt(text: string, { call, before }: Sighting): Json | und
 }
 
 export function scopeOf(state: Records, given: JsonObject): Scope {
-  return { state: state as JsonObject, arguments: given };
+  return { state: state as JsonObject, call: given };
 }
 
 export function distinct<T>(values: Iterable<T>): T[] {
@@ -48,6 +71,8 @@ export function argumentNames(sightings: readonly Sighting[]): string[] {
   return distinct(sightings.flatMap(({ call }) => Object.keys(call.arguments))).filter(isName);
 }
 
+const asArgument = (name: string) => `call.${name}`;
+
 /** Values of a field, where records have it. */
 function valuesOf(records: readonly JsonObject[], field: string): Json[] {
   return records.flatMap((record) => (Object.hasOwn(record, field) ? [record[field]] : []));
@@ -56,18 +81,16 @@ function valuesOf(records: readonly JsonObject[], field: string): Json[] {
 /** What the state looks like: which fields records have, and which of these name other records. */
 export class StateShape {
   readonly fields = new Map<string, string[]>();
+  /** Every record that a log begins or ends with. */
+  readonly records: readonly SeenRecord[];
   private readonly keys = new Map<string, Set<string>>();
 
-  constructor(private readonly beliefs: Pick<Beliefs, 'starts' | 'ends'>) {
+  constructor({ starts, ends }: Pick<Beliefs, 'starts' | 'ends'>) {
+    this.records = distinct([...starts, ...ends]).flatMap(listed);
     for (const { collection, key, fields } of this.records) {
       this.fields.set(collection, distinct([...this.fieldsOf(collection), ...Object.keys(fields).filter(isName)]));
       this.keys.set(collection, (this.keys.get(collection) ?? new Set()).add(key));
     }
-  }
-
-  /** Every record that a log begins or ends with. */
-  get records(): SeenRecord[] {
-    return [...this.beliefs.starts, ...this.beliefs.ends].flatMap(listed);
   }
 
   fieldsOf(collection: string): readonly string[] {
@@ -84,9 +107,11 @@ export class StateShape {
   /** Records that arguments lead to, directly or over one reference, in states of the calls. */
   reaches(sightings: readonly Sighting[], states = sightings.map(({ before }) => before)): Reach[] {
     const reach = (collection: string | undefined, key: string): Reach[] =>
-      collection === undefined ? [] : [{ collection, key, text: `${collection}[${key}]` }];
+      collection === undefined ? [] : [{ collection, key, text: `state.${collection}[${key}]` }];
     const given = sightings.map(({ call }) => call.arguments);
-    const direct = argumentNames(sightings).flatMap((name) => reach(this.refersTo(name, valuesOf(given, name)), name));
+    const direct = argumentNames(sightings).flatMap((name) =>
+      reach(this.refersTo(name, valuesOf(given, name)), asArgument(name)),
+    );
     const referred = direct.flatMap(({ collection, text }) =>
       this.fieldsOf(collection).flatMap((field) => {
         const records = states.flatMap((state) => Object.values(state[collection] ?? {}));
@@ -104,7 +129,7 @@ export class StateShape {
         .filter((field) => !this.isKey(collection, field))
         .map((field) => `${text}.${field}`),
     );
-    return [...argumentNames(sightings), ...fields];
+    return [...argumentNames(sightings).map(asArgument), ...fields];
   }
 
   /** Whether the field of every record is its key. */
@@ -113,8 +138,8 @@ export class StateShape {
   }
 
   /**
-   * What may be said of records of other collections that refer to one of this: `bookings.room_id == KEY`, and the same of those
-   * with a certain status.
+   * Whether records of other collections refer to one of this: `state.bookings.exists(r, state.bookings[r].room_id == KEY)`, and the
+   * same of those with a certain status.
    */
   referringConditions(collection: string, sightings: readonly Sighting[]): ((key: string) => string)[] {
     return [...this.fields].flatMap(([other, fields]) => {
@@ -125,12 +150,15 @@ export class StateShape {
         .flatMap((field) =>
           distinct(valuesOf(records, field))
             .sort()
-            .map((value) => `${field} == ${JSON.stringify(value)}`),
+            .map((value) => `state.${other}[r].${field} == ${JSON.stringify(value)}`),
         );
-      const references = fields.filter((field) => isIdName(field) && collectionOf(field) === collection);
+      const references = fields.filter((field) => this.refersTo(field, valuesOf(records, field)) === collection);
       return references.flatMap((field) => {
-        const reference = (key: string) => `${other}.${field} == ${key}`;
-        return [reference, ...conditions.map((condition) => (key: string) => `${reference(key)} and ${condition}`)];
+        const some = (key: string, also: string) =>
+          `state.${other}.exists(r, state.${other}[r].${field} == ${key}${also})`;
+        return ['', ...conditions.map((condition) => ` && ${condition}`)].map(
+          (also) => (key: string) => some(key, also),
+        );
       });
     });
   }
@@ -183,11 +211,17 @@ export function explain(
   wanted: string,
 ): Explanation | undefined {
   if (examples.length === 0) return undefined;
-  const endsIn = (text: string) => text === wanted || text.endsWith(`.${wanted}`);
-  const named = [...candidates].sort((a, b) => Number(endsIn(b)) - Number(endsIn(a)));
-  const simple = isAmbiguous(examples) ? named.filter(endsIn) : named;
+  // `flightStatus` may be the status of a flight.
+  const words = wanted.split(/_|(?=[A-Z])/).map((word) => word.toLowerCase());
+  const fits = (text: string) => {
+    const field = text.split('.').at(-1);
+    if (field === wanted) return 2;
+    return words.length > 1 && field === words.at(-1) && text.includes(words[0]) ? 1 : 0;
+  };
+  const named = [...candidates].sort((a, b) => fits(b) - fits(a));
+  const simple = isAmbiguous(examples) ? named.filter((text) => fits(text) > 0) : named;
   const constants = examples.map(({ value }) => JSON.stringify(value)).filter((text) => !/^[[{]/.test(text));
-  const tried = distinct([...simple, ...products(examples, named), ...constants, ...named]).map((text) => {
+  const tried = distinct([...simple, ...combined(examples, named), ...constants, ...named]).map((text) => {
     const agree = examples.filter(({ scope, value }) => same(evaluate(text, scope), value));
     return { text, agree, differ: examples.filter((example) => !agree.includes(example)) };
   });
@@ -198,7 +232,7 @@ export function explain(
   const isConstant = (text: string) => /^(".*"|[\d.]+|true|false|null)$/.test(text);
   const others = whole.map(({ text }) => text).filter((text) => text !== best.text && !isConstant(text));
   // What a call has just added is what it was given to be.
-  return { ...best, alternatives: best.text.includes('[new]') ? [] : others.slice(0, MAX_ALTERNATIVES) };
+  return { ...best, alternatives: best.text.includes('[id]') ? [] : others.slice(0, MAX_ALTERNATIVES) };
 }
 
 /** One small value says nothing: 2 nights and 2 beds look alike. */
@@ -207,7 +241,17 @@ function isAmbiguous(examples: readonly Example[]): boolean {
   return examples.every(({ value }) => same(value, first)) && (typeof first !== 'string' || !/\d/.test(first));
 }
 
-function products(examples: readonly Example[], candidates: readonly string[]): string[] {
+/** Products of two numbers; two texts with a space between them. */
+function combined(examples: readonly Example[], candidates: readonly string[]): string[] {
+  if (examples.every(({ value }) => typeof value === 'string' && value.includes(' '))) {
+    const isPart = (text: string) =>
+      examples.every(({ scope, value }) => {
+        const part = evaluate(text, scope);
+        return typeof part === 'string' && part !== '' && part !== value && String(value).includes(part);
+      });
+    const parts = candidates.filter(isPart).slice(0, MAX_OPERANDS);
+    return parts.flatMap((a) => parts.map((b) => `${a} + " " + ${b}`));
+  }
   if (!examples.every(({ value }) => typeof value === 'number' && value !== 0)) return [];
   const isFactor = (text: string) =>
     examples.every(({ scope }) => {

@@ -1,26 +1,26 @@
-// A start for a domain without written rules: a state, its schema, and rules, each with what speaks for and against
-// it, from records of what its tools answered. In the way of Daikon's likely invariants (Ernst et al., 2007) and of action models
-// from plan traces (ARMS, Yang et al., 2007): a grammar of simple hypotheses, of which those stay that no record contradicts.
-// Two rounds: what the first finds that calls change, the second knows of the state that later calls were made in.
+// Rules from records of what tools answered, in the form in which a person writes them (rules.yaml), and where there is no state yet
+// also a state and its schema. In the way of Daikon's likely invariants (Ernst et al., 2007) and of action models from plan traces (ARMS,
+// Yang et al., 2007): a grammar of simple hypotheses, of which those stay that no record contradicts. Two rounds: what the first finds that
+// calls change, the second knows of the state that later calls were made in. What is found is then put to every call of the logs.
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject, sha256 } from '../../core/canonical-json.js';
-import { applyOperations } from '../../env/state/operations.js';
-import type { ToolSpec, ToolsDomain } from '../../env/tools/domain.js';
-import type { InducedRule, InducedRules } from '../../env/tools/induced-schema.js';
+import { ReverieError, reverieError } from '../../core/errors.js';
+import { nextId } from '../../env/tools/cel.js';
+import { DeclaredRules, type RulesFile, rulesFileSchema } from '../../env/tools/declared-rules.js';
+import type { ToolSpec } from '../../env/tools/domain.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { isName, nextId, type Scope } from '../../worldmodel/induced/expression.js';
-import { InducedBook } from '../../worldmodel/induced/induced-model.js';
 import {
   argumentNames,
   distinct,
   type Example,
-  type Explanation,
   evaluate,
   evaluateAt,
   explain,
   isEnumerated,
+  isName,
   pairs,
   type Reach,
+  type Scope,
   StateShape,
   scopeOf,
   templateOf,
@@ -30,157 +30,307 @@ import {
   beliefsOf,
   isChange,
   listIn,
+  type ObservedCall,
   type ObservedLog,
   observedLogs,
   overlaid,
-  type Predict,
   type Records,
-  recordsOf,
   type Sighting,
   same,
   valueIn,
 } from './observed.js';
 
 export interface Induction {
-  readonly rules: InducedRules;
+  readonly rules: DeclaredRules;
+  /** What speaks for each tool's rules, and what else explains the same logs: lines for a person. */
+  readonly notes: ReadonlyMap<string, readonly string[]>;
+  /** What was seen and no rule was found for: one sentence each. */
+  readonly unexplained: readonly string[];
   readonly state: JsonObject;
   readonly schema: JsonObject;
   readonly logs: readonly ObservedLog[];
   readonly beliefs: Beliefs;
+  readonly calls: number;
+  /** Of the logs. */
+  readonly sha256: string;
 }
 
-type Tools = Pick<ToolsDomain, 'tools'>;
+export interface Beside {
+  readonly tools: readonly ToolSpec[];
+  readonly state?: JsonObject;
+  readonly schema?: JsonObject;
+}
 
-/** From episodes of logs, without rules of the domain. The same logs give the same answer, to the byte. */
-export function induce(episodes: readonly EpisodeRecord[], domain: Tools): Induction {
-  const logs = observedLogs(episodes, domain);
-  const first = rulesFrom(beliefsOf(logs), domain);
-  const beliefs = beliefsOf(logs, predicting(first.rules));
-  const from = {
-    conversations: logs.length,
-    calls: logs.flatMap((log) => log.calls).length,
+/** How calls went that rules were put to. */
+export interface Trial {
+  readonly right: number;
+  readonly wrong: number;
+  /** What the rules leave to others. */
+  readonly open: number;
+}
+
+/** From episodes of logs. The same logs give the same answer, to the byte. */
+export function induce(episodes: readonly EpisodeRecord[], beside: Beside): Induction {
+  const logs = observedLogs(episodes, beside);
+  const first = rulesFrom(beliefsOf(logs, beside.state), beside);
+  const beliefs = beliefsOf(logs, beside.state, (state, call) => changesBy(first.rules, state, call));
+  const found = rulesFrom(beliefs, beside);
+  return {
+    ...found,
+    state: beside.state ?? (beliefs.initial as JsonObject),
+    ...{ logs, beliefs, calls: logs.flatMap((log) => log.calls).length },
     sha256: sha256(canonicalJson(episodes.map(({ messages }) => messages))),
   };
-  return {
-    rules: { format: 'reverie-induced-rules-1', from, ...rulesFrom(beliefs, domain) },
-    state: beliefs.initial as JsonObject,
-    schema: schemaOf(new StateShape(beliefs).records),
-    logs,
-    beliefs,
-  };
 }
 
-function rulesFrom(beliefs: Beliefs, { tools }: Tools): Pick<InducedRules, 'rules' | 'unexplained'> {
+/** The same rules found in three of four logs, and how they do in the fourth; undefined of fewer logs than four. */
+export function heldOut(episodes: readonly EpisodeRecord[], beside: Beside): Map<string, Trial> | undefined {
+  if (episodes.length < 4) return undefined;
+  const [kept, others] = [true, false].map((is) => episodes.filter((_, i) => (i % 4 === 3) === is));
+  const { rules, state } = induce(others, beside);
+  return tryRules(
+    rules,
+    beliefsOf(observedLogs(kept, beside), state, (before, call) => changesBy(rules, before, call)),
+  );
+}
+
+/** What rules make of each call, by its tool. */
+export function tryRules(rules: DeclaredRules, { sightings }: Beliefs): Map<string, Trial> {
+  const trials = new Map<string, Trial>();
+  for (const { call, before } of sightings) {
+    const { name } = call.tool;
+    const trial = trials.get(name) ?? { right: 0, wrong: 0, open: 0 };
+    const { way } = outcomeOf(rules, before as JsonObject, call);
+    trials.set(name, { ...trial, [way]: trial[way] + 1 });
+  }
+  return trials;
+}
+
+/** Calls of logs that rules answer otherwise, from a state that is known. */
+export function wrongCalls(rules: DeclaredRules, episodes: readonly EpisodeRecord[], beside: Beside) {
+  const logs = observedLogs(episodes, beside);
+  const { sightings } = beliefsOf(logs, beside.state, (state, call) => changesBy(rules, state, call));
+  return sightings.flatMap(({ call, before }) => {
+    const { way, says } = outcomeOf(rules, before as JsonObject, call);
+    return way === 'wrong' ? [{ at: call.at, name: call.tool.name, says, wanted: call.text }] : [];
+  });
+}
+
+function outcomeOf(rules: DeclaredRules, before: JsonObject, call: ObservedCall): { way: keyof Trial; says: string } {
+  const made = { name: call.tool.name, arguments: call.arguments };
+  try {
+    if (!rules.tools.has(made.name)) {
+      const [refusal] = rules.preconditions(before, made);
+      return { way: refusal === undefined ? 'open' : call.isError ? 'right' : 'wrong', says: `Error: ${refusal}` };
+    }
+    const { observation, isError } = rules.execute(before, made);
+    const isRight = isError === call.isError && same(readable(observation), readable(call.text));
+    return { way: isRight ? 'right' : 'wrong', says: observation };
+  } catch (error) {
+    // Of records that no log shows nothing can be said.
+    if (error instanceof ReverieError) return { way: 'open', says: error.message };
+    throw error;
+  }
+}
+
+function readable(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text.trim();
+  }
+}
+
+function changesBy(rules: DeclaredRules, state: JsonObject, call: ObservedCall) {
+  if (!isChange(call)) return [];
+  try {
+    return rules.effectsOf(state, { name: call.tool.name, arguments: call.arguments });
+  } catch (error) {
+    if (error instanceof ReverieError) return [];
+    throw error;
+  }
+}
+
+type Found = Pick<Induction, 'rules' | 'notes' | 'unexplained' | 'schema'>;
+
+function rulesFrom(beliefs: Beliefs, { tools, state, schema: given }: Beside): Found {
   const shape = new StateShape(beliefs);
+  const schema = given ?? { ...schemaOf(shape, beliefs), ...(state !== undefined && { additionalProperties: true }) };
   const found = tools.map((tool) => {
     const sightings = beliefs.sightings.filter(({ call }) => call.tool === tool);
-    return new ToolInduction(tool, sightings, shape);
+    return new ToolInduction(tool, sightings, shape, beliefs);
   });
-  const drafts = [...found.flatMap((one) => one.drafts), ...invariantsOf(beliefs, shape)];
-  return { rules: named(drafts), unexplained: found.flatMap((one) => one.unexplained) };
+  const unexplained = found.flatMap((one) => one.unexplained);
+  const file: RulesFile = {
+    tools: Object.fromEntries(
+      found.flatMap(({ tool, rule }) => (Object.keys(rule).length === 0 ? [] : [[tool.name, rule]])),
+    ),
+    invariants: [...referencesOf(beliefs, shape)],
+  };
+  const { rules, left } = standing(file, tools, schema, beliefs);
+  const notes = new Map(found.map(({ tool, notes }) => [tool.name, notes]));
+  return { rules, notes, unexplained: [...unexplained, ...left], schema };
 }
 
-/** What the rules, were all accepted, say that a successful call changes. */
-function predicting(rules: readonly InducedRule[]): Predict {
-  const effects = rules.filter(({ kind }) => kind === 'set' || kind === 'add');
-  const book = new InducedBook(
-    effects.map((rule) => ({ ...rule, accepted: true })),
-    'rules of the first round',
-  );
-  return (state, call) =>
-    isChange(call) ? book.changes(state, { name: call.tool.name, arguments: call.arguments }) : [];
+/** The rules without those parts that do not go together, or that a call of the logs contradicts. */
+function standing(file: RulesFile, tools: readonly ToolSpec[], stateSchema: JsonObject, beliefs: Beliefs) {
+  const left: string[] = [];
+  for (let rules = structuredClone(file) as unknown as JsonObject; ; ) {
+    try {
+      const compiled = compiledRules(rules, tools, stateSchema);
+      const wrong = [...tryRules(compiled, beliefs)].find(([, trial]) => trial.wrong > 0);
+      if (wrong === undefined) return { rules: compiled, left };
+      const [name, { right, wrong: count }] = wrong;
+      left.push(
+        `What was found of ${name} gives ${right} of ${right + count} calls as the logs have them: it is left out.`,
+      );
+      rules = without(rules, compiled.tools.has(name) ? ['tools', name, 'answers'] : ['tools', name]);
+    } catch (error) {
+      if (!(error instanceof ReverieError) || !Array.isArray(error.values.place)) throw error;
+      const place = error.values.place as (string | number)[];
+      left.push(`${place.join('.')} is left out: ${error.values.problem}.`);
+      rules = without(rules, place);
+    }
+  }
 }
 
-/** Types of all fields that were seen; those that every record has are required. */
-function schemaOf(records: StateShape['records']): JsonObject {
+/** Of a tool whose effects or answer go, both go: each rests on the other. */
+function without(rules: JsonObject, place: readonly (string | number)[]): JsonObject {
+  const [part, name, key] = place as string[];
+  if (part === 'invariants')
+    return { ...rules, invariants: (rules.invariants as Json[]).filter((_, i) => i !== Number(name)) };
+  const { [name]: rule, ...others } = rules.tools as Record<string, JsonObject>;
+  const { answers: _, effects: _e, ...kept } = rule;
+  const isAnswer = key === 'answers' || key === 'effects';
+  return { ...rules, tools: isAnswer && Object.keys(kept).length > 0 ? { ...others, [name]: kept } : others };
+}
+
+/** @throws DOMAIN_FILE_INVALID with the place of what is wrong */
+export function compiledRules(file: unknown, tools: readonly ToolSpec[], stateSchema: JsonObject): DeclaredRules {
+  return new DeclaredRules(rulesFileSchema.parse(file), {
+    ...{ tools, stateSchema, file: 'rules.yaml' },
+    fault: (place, problem) => reverieError('DOMAIN_FILE_INVALID', { place: place as never, problem, hint: '' }),
+    at: (place) => place.join('.'),
+  });
+}
+
+/** Types of all fields that were seen; those that every record has are required. Few values are an enum; ids have one form. */
+function schemaOf({ records }: StateShape, { sightings }: Beliefs): JsonObject {
   const collections = distinct(records.map(({ collection }) => collection)).sort();
   const schemas = collections.map((name) => {
-    const fields = records.filter(({ collection }) => collection === name).map((record) => record.fields);
-    return [name, { type: 'object', additionalProperties: recordSchema(fields) }];
+    const own = records.filter(({ collection }) => collection === name);
+    const forms = distinct(own.map(({ key }) => formOf(key)));
+    const propertyNames = forms.length === 1 && own.length > 1 ? { propertyNames: { pattern: `^${forms[0]}$` } } : {};
+    const fields = own.map((record) => record.fields);
+    const isWord = (field: string) => isEnumerated(sightings, name, field);
+    return [name, { type: 'object', ...propertyNames, additionalProperties: recordSchema(fields, isWord) }];
   });
   const properties = Object.fromEntries(schemas);
   return { type: 'object', required: collections, additionalProperties: false, properties };
 }
 
-function recordSchema(records: readonly JsonObject[]): JsonObject {
+function recordSchema(records: readonly JsonObject[], isEnum: (field: string) => boolean): JsonObject {
   const names = distinct(records.flatMap((fields) => Object.keys(fields)));
   const required = names.filter((field) => records.every((fields) => field in fields));
   const properties = names.map((field) => {
-    const types = distinct(records.flatMap((fields) => (field in fields ? [typeOf(fields[field])] : []))).sort();
+    const values = records.flatMap((fields) => (field in fields ? [fields[field]] : []));
+    if (isEnum(field)) return [field, { enum: distinct(values).sort() }];
+    const types = distinct(values.map(jsonType)).sort();
     const wide = types.includes('number') ? types.filter((type) => type !== 'integer') : types;
     return [field, { type: wide.length === 1 ? wide[0] : wide }];
   });
   return { type: 'object', required, additionalProperties: false, properties: Object.fromEntries(properties) };
 }
 
-function typeOf(value: Json): string {
+function jsonType(value: Json): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
   if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
   return typeof value;
 }
 
-/** Without a name yet. */
-type Draft = InducedRule extends infer R ? (R extends InducedRule ? Omit<R, 'id'> : never) : never;
+/** `B-1001`: B-\d{4}. Letters before the first digit say what kind of thing it is; of others only the case is kept. */
+function formOf(key: string): string {
+  const quoted = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+  const [, head, rest] = /^([^\d]*)(.*)$/s.exec(key)!;
+  const runs = (rest.match(/\d+|[A-Z]+|[a-z]+|./gs) ?? []).map((run) => {
+    if (/\d/.test(run)) return `\\d{${run.length}}`;
+    if (/[A-Z]/.test(run)) return `[A-Z]{${run.length}}`;
+    return /[a-z]/.test(run) ? `[a-z]{${run.length}}` : quoted(run);
+  });
+  return `${rest === '' ? '.+' : quoted(head)}${runs.join('')}`;
+}
 
-/** `cancel_booking.set-2`: unique, and stable as long as the logs are. */
-function named(drafts: readonly Draft[]): InducedRule[] {
-  const counts = new Map<string, number>();
-  return drafts.map((draft) => {
-    const stem = `${'tool' in draft ? draft.tool : draft.collection}.${draft.kind}`;
-    const number = (counts.get(stem) ?? 0) + 1;
-    counts.set(stem, number);
-    return { id: number === 1 ? stem : `${stem}-${number}`, ...draft } as InducedRule;
+/** References that always lead to a record. */
+function referencesOf({ ends }: Beliefs, shape: StateShape): RulesFile['invariants'] {
+  return [...shape.fields].flatMap(([collection, fields]) => {
+    const records = shape.records.filter((record) => record.collection === collection);
+    return fields.flatMap((field) => {
+      const values = records.flatMap((record) => (field in record.fields ? [record.fields[field]] : []));
+      const to = shape.refersTo(field, values);
+      if (to === undefined || to === collection || values.length < records.length) return [];
+      if (!values.every((value) => ends.some((end) => end[to]?.[String(value)] !== undefined))) return [];
+      const error = `${collection} {key} names {it.${field}}, which is none of ${to}`;
+      return [{ each: `state.${collection}`, require: `it.${field} in state.${to}`, error }];
+    });
   });
 }
 
-type Evidence = Pick<InducedRule, 'accepted' | 'support' | 'seen' | 'counterExamples' | 'alternatives'>;
-type Placed = readonly { readonly at: string }[];
+interface Condition {
+  /** When a call fails, and the same as what must be true. */
+  readonly when: string;
+  readonly require: string;
+}
 
-const SHOWN = 5;
+const OPPOSITE: Readonly<Record<string, string>> = {
+  '==': '!=',
+  '!=': '==',
+  '>': '<=',
+  '<': '>=',
+  '>=': '<',
+  '<=': '>',
+};
+const comparison = (a: string, sign: string, b: string): Condition => ({
+  when: `${a} ${sign} ${b}`,
+  require: `${a} ${OPPOSITE[sign]} ${b}`,
+});
+const isThere = ({ collection, key }: Reach) => `${key} in state.${collection}`;
+const hasBraces = (text: string) => /[{}]/.test(text);
 const MAX_ALTERNATIVES = 4;
 
-/** Nothing is accepted before a person has accepted it. */
-function evidence(support: Placed, alternatives: string[] = [], counterExamples: string[] = []): Evidence {
-  const seen = distinct(support.map(({ at }) => at)).slice(0, SHOWN);
-  const others = alternatives.slice(0, MAX_ALTERNATIVES);
-  return { accepted: false, support: support.length, seen, counterExamples, alternatives: others };
-}
-
-/** The weakest of several explanations counts for all. */
-function weakest(explanations: readonly Explanation[], examples: Placed): Evidence {
-  const counterExamples = explanations.flatMap(({ text, differ }) =>
-    differ.map(({ at, value }) => `${text}: ${at} has ${JSON.stringify(value)}`),
-  );
-  const alternatives = explanations.flatMap(({ text, alternatives }) =>
-    alternatives.slice(0, 2).map((other) => `${text}: or ${other}`),
-  );
-  const support = Math.min(examples.length, ...explanations.map(({ agree }) => agree.length));
-  return { ...evidence(examples, [], counterExamples), alternatives, support };
-}
-
-function callsOf(sightings: readonly Sighting[]) {
-  return sightings.map(({ call }) => call);
-}
-
-const hasBraces = (text: string) => /[{}]/.test(text);
+type Answers = RulesFile['tools'][string]['answers'];
 
 /** What is found of one tool: when its calls fail, what they change, what they answer. */
 class ToolInduction {
-  readonly drafts: Draft[] = [];
+  readonly rule: { -readonly [K in keyof RulesFile['tools'][string]]: RulesFile['tools'][string][K] } = {};
+  readonly notes: string[] = [];
   readonly unexplained: string[] = [];
   /** Calls that succeeded. */
   private readonly done: readonly Sighting[];
+  /** Whether all that successful calls change is explained. */
+  private isWhole = true;
 
   constructor(
-    private readonly tool: ToolSpec,
+    readonly tool: ToolSpec,
     private readonly sightings: readonly Sighting[],
     private readonly shape: StateShape,
+    private readonly beliefs: Beliefs,
   ) {
     this.done = sightings.filter(({ call }) => !call.isError);
     this.refusals();
-    if (tool.kind === 'write' && this.done.length > 0) this.effects();
-    this.answers();
+    if (this.done.length === 0) this.lost(`No log has a successful call of ${tool.name}.`);
+    else if (tool.kind === 'write') this.effects();
+    const answers = this.isWhole ? this.answers() : undefined;
+    if (answers !== undefined) this.rule.answers = answers as Answers;
+    if (!this.isWhole) for (const key of ['effects', 'let'] as const) delete this.rule[key];
+    if (Object.keys(this.rule).length > 0) this.guard();
+  }
+
+  private note(what: string, support: number, alternatives: readonly string[] = []): void {
+    const others = alternatives.slice(0, MAX_ALTERNATIVES);
+    this.notes.push(
+      `${what}: seen ${support}${support === 1 ? ' time' : ' times'}${others.length === 0 ? '' : `; or ${others.join('; or ')}`}`,
+    );
   }
 
   /**
@@ -192,31 +342,70 @@ class ToolInduction {
     const reaches = shape.reaches(sightings);
     const values = shape.candidates(sightings, reaches);
     const failed = sightings.filter(({ call }) => call.isError);
-    for (const [error, group] of byTemplate(failed, values.length === 0 ? argumentNames(sightings) : values)) {
+    const found: { require: string; error: string }[] = [];
+    for (const [error, group] of byTemplate(failed, values)) {
       const { text, at } = group[0].call;
       if (hasBraces(text)) {
         this.unexplained.push(`${tool.name} fails with "${text}" (${at}).`);
         continue;
       }
-      const conditions = [
-        ...reaches.map((reach) => `missing ${reach.text}`),
+      const conditions: Condition[] = [
+        ...reaches.map((reach) => ({ when: `!(${isThere(reach)})`, require: isThere(reach) })),
         ...reaches.flatMap(({ collection, key }) =>
-          shape.referringConditions(collection, sightings).flatMap((each) => [`some ${each(key)}`, `no ${each(key)}`]),
+          shape.referringConditions(collection, sightings).flatMap((each) => [
+            { when: each(key), require: `!${each(key)}` },
+            { when: `!${each(key)}`, require: each(key) },
+          ]),
         ),
         ...comparisons(group[0], values),
       ];
       // Where a value is not known, it speaks neither for nor against.
       const holds = (when: string) => (one: Sighting) => evaluateAt(when, one) === true;
-      const fitting = conditions.filter((when) => group.every(holds(when)) && !done.some(holds(when)));
-      const [when, ...others] = byWords(fitting, error);
-      if (when === undefined)
+      const fitting = conditions.filter(({ when }) => group.every(holds(when)) && !done.some(holds(when)));
+      const [first, ...others] = byWords(fitting, error);
+      if (first === undefined)
         this.unexplained.push(`${tool.name} fails with "${error}" on a condition that nothing known explains.`);
-      else this.drafts.push({ ...evidence(callsOf(group), others), kind: 'refuse', tool: tool.name, when, error });
+      else {
+        found.push({ require: first.require, error: error.replace(/^Error: /, '') });
+        this.note(
+          `"${error}" where ${first.when}`,
+          group.length,
+          others.map(({ when }) => when),
+        );
+      }
     }
+    // What there must be comes before what is asked of it.
+    const isOfThere = ({ require }: { require: string }) => / in state\.\w+$/.test(require);
+    if (found.length > 0) this.rule.enforces = [...found.filter(isOfThere), ...found.filter((one) => !isOfThere(one))];
+  }
+
+  /** Records and arguments that the rules speak of must be there, though no log may have a call without them. */
+  private guard(): void {
+    const written = JSON.stringify(this.rule);
+    const own = (this.rule.enforces ?? []).map(({ require }) => require);
+    const isUsed = ({ text, collection, key }: Reach) =>
+      [text, `/${collection}/{${key}}/`].some((part) => written.includes(JSON.stringify(part).slice(1, -1)));
+    const reaches = this.shape.reaches(this.sightings).filter(isUsed);
+    const missing = reaches.map(isThere).filter((require) => !own.includes(require));
+    const required = (this.tool.parameters.required ?? []) as string[];
+    const optional = argumentNames(this.sightings).filter(
+      (name) => !required.includes(name) && written.includes(`call.${name}`) && !written.includes(`has(call.${name})`),
+    );
+    const guards = [
+      ...optional.map((name) => ({ require: `has(call.${name})`, error: `${name} is missing` })),
+      ...missing.map((require) => ({ require, error: `{${require.split(' in ')[0]}} not found` })),
+    ];
+    if (guards.length === 0) return;
+    for (const { require } of guards)
+      this.note(`${require} is never untrue in the logs: the words of its error are a guess`, this.done.length);
+    const there = (this.rule.enforces ?? []).filter(({ require }) => / in state\.\w+$/.test(require));
+    const rest = (this.rule.enforces ?? []).filter((one) => !there.includes(one));
+    this.rule.enforces = [...there, ...guards, ...rest].sort((a, b) => depth(a.require) - depth(b.require));
   }
 
   /** What successful calls change: records they add, and fields that read otherwise afterwards. */
   private effects(): void {
+    this.rule.effects = [];
     const reaches = this.shape.reaches(this.done);
     const candidates = this.shape.candidates(this.done, reaches);
     this.addition(candidates);
@@ -229,21 +418,27 @@ class ToolInduction {
     const adding = this.done.filter(({ added }) => added !== undefined);
     if (adding.length === 0) return;
     const { collection } = adding[0].added!;
-    const isAlways = this.done.every(({ added }) => added?.collection === collection);
-    if (!isAlways) return void this.unexplained.push(`${name} adds to ${collection} in some of its calls only.`);
-    const isNext = adding.every(({ added, before }) => nextId(Object.keys(before[collection] ?? {})) === added!.key);
-    if (!isNext)
-      return void this.unexplained.push(`The ids that ${name} gives new ${collection} follow from nothing known.`);
-    const key = `next(${collection})`;
+    if (!this.done.every(({ added }) => added?.collection === collection))
+      return void this.lost(`${name} adds to ${collection} in some of its calls only.`);
+    if (!adding.every(({ added, before }) => nextId(Object.keys(before[collection] ?? {})) === added!.key))
+      return void this.lost(`The ids that ${name} gives new ${collection} follow from nothing known.`);
     const shown = adding.map(({ added, after }) => after[collection][added!.key]);
     const examplesOf = (field: string) =>
-      adding.flatMap(({ call, before }, i): Example[] =>
-        field in shown[i] ? [{ at: call.at, scope: scopeOf(before, call.arguments), value: shown[i][field] }] : [],
+      adding.flatMap(({ call, before, added }, i): Example[] =>
+        field in shown[i]
+          ? [{ at: call.at, scope: { ...scopeOf(before, call.arguments), id: added!.key }, value: shown[i][field] }]
+          : [],
       );
-    const made = this.fields(Object.keys(shown[0]), examplesOf, [key, ...candidates], adding);
-    if ('missing' in made)
-      this.unexplained.push(`New ${collection} of ${name} have ${made.missing} from nothing known.`);
-    else this.drafts.push({ ...made.proof, kind: 'add', tool: name, collection, key, fields: made.fields });
+    const value = this.fields(`new ${collection}`, Object.keys(shown[0]), examplesOf, ['id', ...candidates]);
+    if (value === undefined) return void this.lost(`New ${collection} of ${name} are not explained.`);
+    this.rule.let = { id: `next(state.${collection})` };
+    this.rule.effects!.push({ create: `/${collection}/{id}`, value });
+    this.note(`creates ${collection}`, adding.length);
+  }
+
+  private lost(sentence: string): void {
+    this.unexplained.push(sentence);
+    this.isWhole = false;
   }
 
   private change({ collection, key, text }: Reach, field: string, candidates: readonly string[]): void {
@@ -255,118 +450,142 @@ class ToolInduction {
       return was === undefined || value === undefined ? [] : [{ at: call.at, scope, was, value }];
     });
     if (examples.every(({ was, value }) => same(was, value))) return;
-    const { name } = this.tool;
     const target = `${text}.${field}`;
+    const path = `/${collection}/{${key}}/${field}`;
     const others = candidates.filter((candidate) => candidate !== target);
-    const found = explain(examples, others, field) ?? explain(examples, candidates, field);
-    if (found === undefined) this.unexplained.push(`${name} changes ${target} in a way that nothing known explains.`);
-    else this.drafts.push({ ...weakest([found], found.agree), kind: 'set', tool: name, target, to: found.text });
+    const steps = examples.map((one) => ({ ...one, value: Number(one.value) - Number(one.was) }));
+    const isCount = examples.every(({ was, value }) => typeof was === 'number' && typeof value === 'number');
+    const by = isCount ? explain(steps, others, field) : undefined;
+    const set = explain(examples, others, field);
+    const isStep = by?.differ.length === 0 && (set === undefined || set.differ.length > 0 || /^[\d.]+$/.test(set.text));
+    const found = isStep ? by : set;
+    if (found === undefined || found.differ.length > 0) {
+      const [odd] = found?.differ ?? [];
+      const most =
+        odd === undefined
+          ? ''
+          : ` It is ${found!.text} in ${found!.agree.length}; ${odd.at} has ${JSON.stringify(odd.value)}.`;
+      return void this.lost(`${this.tool.name} changes ${target} in a way that nothing known explains.${most}`);
+    }
+    this.rule.effects!.push(isStep ? { increment: path, by: found.text } : { set: path, to: found.text });
+    this.note(`${isStep ? 'increments' : 'sets'} ${target}`, found.agree.length, found.alternatives);
   }
 
-  /** Each field explained by itself: its expressions and what speaks for them, or the fields that nothing explains. */
+  /** Each field explained by itself; undefined, and said why, where one is not. */
   private fields(
+    what: string,
     names: readonly string[],
     examplesOf: (field: string) => Example[],
     candidates: readonly string[],
-    sightings: readonly Sighting[],
-  ): { readonly missing: string } | { readonly proof: Evidence; readonly fields: Record<string, string> } {
-    const found = names.map((field) => explain(examplesOf(field), candidates, field));
-    const missing = names.filter((_, i) => found[i] === undefined);
-    if (missing.length > 0) return { missing: missing.join(', ') };
-    const all = found as Explanation[];
-    return {
-      proof: weakest(all, callsOf(sightings)),
-      fields: Object.fromEntries(names.map((field, i) => [field, all[i].text])),
-    };
+  ): Record<string, string> | undefined {
+    const found = names.map((field) => ({ field, by: explain(examplesOf(field), candidates, field) }));
+    for (const { field, by } of found) {
+      const [odd] = by?.differ ?? [];
+      if (by === undefined) this.unexplained.push(`${this.tool.name}, ${what}: ${field} is made of nothing known.`);
+      else if (odd !== undefined)
+        this.unexplained.push(
+          `${this.tool.name}, ${what}: ${field} is ${by.text} in ${by.agree.length} calls; ${odd.at} has ${JSON.stringify(odd.value)}.`,
+        );
+      else if (by.alternatives.length > 0) this.note(`${field} is ${by.text}`, by.agree.length, by.alternatives);
+    }
+    if (found.some(({ by }) => by === undefined || by.differ.length > 0)) return undefined;
+    return Object.fromEntries(found.map(({ field, by }) => [field, by!.text]));
   }
 
   /** One record's fields, a text, or a list of records that fit the arguments, given what the call changes. */
-  private answers(): void {
+  private answers(): Json | undefined {
     const { tool, done } = this;
-    const effects = named(this.drafts).filter(({ kind }) => kind !== 'refuse');
-    const answers = callsOf(done).map(({ answer }) => answer as Json | undefined);
-    if (answers.length === 0) this.unexplained.push(`No log has a successful call of ${tool.name}.`);
-    else if (answers.every((answer) => answer !== undefined && listIn(answer) !== undefined)) this.listAnswer();
-    else {
-      const after = done.map((sighting) => scopeAfter(effects, sighting));
-      const candidates = this.answerCandidates(effects, after);
-      const known = tool.kind === 'write' ? this.knownValues() : {};
-      const conditions = { tool: tool.name, given: argumentSets(done), known, needs: effects.map(({ id }) => id) };
-      if (answers.every(isJsonObject)) this.recordAnswer(answers, after, candidates, conditions);
-      else this.textAnswer(after, candidates, conditions);
-    }
-  }
-
-  private answerCandidates(effects: readonly InducedRule[], after: readonly Scope[]): string[] {
+    const answers = done.map(({ call }) => call.answer as Json | undefined);
+    if (answers.every((answer) => answer !== undefined && listIn(answer) !== undefined)) return this.listAnswer();
+    const after = done.map((sighting) => this.scopeAfter(sighting));
     const states = after.map(({ state }) => state as Records);
-    const added = effects.find((rule) => rule.kind === 'add');
-    const fresh = Object.keys(added?.fields ?? {}).map((field) => `${added!.collection}[new].${field}`);
-    return [...fresh, ...this.shape.candidates(this.done, this.shape.reaches(this.done, states))];
-  }
-
-  private recordAnswer(
-    answers: readonly JsonObject[],
-    after: readonly Scope[],
-    candidates: readonly string[],
-    conditions: AnswerConditions,
-  ): void {
-    const { tool, done } = this;
+    const create = this.rule.effects?.find((effect) => effect.create !== undefined);
+    const fresh = Object.keys((create?.value as JsonObject | undefined) ?? {}).map(
+      (field) => `state.${create!.create!.split('/')[1]}[id].${field}`,
+    );
+    const candidates = [
+      ...(create === undefined ? [] : ['id', ...fresh]),
+      ...this.shape.candidates(done, this.shape.reaches(done, states)),
+    ];
+    if (!answers.every(isJsonObject)) {
+      const texts = done.map(({ call }, i) => ({ text: call.text, scope: after[i] }));
+      const text = texts.some((one) => hasBraces(one.text)) ? undefined : templateOf(texts, candidates);
+      if (text === undefined) this.unexplained.push(`Answers of ${tool.name} are texts of different forms.`);
+      else this.note('answers a text', done.length);
+      return text === undefined ? undefined : textExpression(text);
+    }
     const names = Object.keys(answers[0]);
     if (!answers.every((answer) => same(Object.keys(answer), names)))
       return void this.unexplained.push(`Answers of ${tool.name} have different fields from call to call.`);
     const examplesOf = (field: string) =>
-      done.map(({ call }, i): Example => ({ at: call.at, scope: after[i], value: answers[i][field] }));
-    const made = this.fields(names, examplesOf, candidates, done);
-    if ('missing' in made) this.unexplained.push(`${tool.name} answers ${made.missing} from nothing known.`);
-    else this.drafts.push({ ...made.proof, kind: 'answer', ...conditions, fields: made.fields });
+      done.map(({ call }, i): Example => ({ at: call.at, scope: after[i], value: (answers[i] as JsonObject)[field] }));
+    const made = this.fields('answers', names, examplesOf, candidates);
+    if (made !== undefined) this.note('answers', done.length);
+    return made;
   }
 
-  private textAnswer(after: readonly Scope[], candidates: readonly string[], conditions: AnswerConditions): void {
-    const texts = this.done.map(({ call }, i) => ({ text: call.text, scope: after[i] }));
-    const text = texts.some((one) => hasBraces(one.text)) ? undefined : templateOf(texts, candidates);
-    if (text === undefined) this.unexplained.push(`Answers of ${this.tool.name} are texts of different forms.`);
-    else this.drafts.push({ ...evidence(callsOf(this.done)), kind: 'sentence', ...conditions, text });
-  }
-
-  /** Values of fields with few values (a status), of the records that arguments name: beyond these nothing is known of the tool. */
-  private knownValues(): Record<string, Json[]> {
-    const direct = this.shape.reaches(this.done).filter(({ key }) => isName(key));
-    const known = direct.flatMap(({ collection, text }) =>
-      this.shape.fieldsOf(collection).flatMap((field): [string, Json[]][] => {
-        if (!isEnumerated(this.done, collection, field)) return [];
-        const values = this.done.map((sighting) => evaluateAt(`${text}.${field}`, sighting));
-        if (values.some((value) => value === undefined)) return [];
-        return [[`${text}.${field}`, distinct(values as Json[]).sort()]];
-      }),
-    );
-    return Object.fromEntries(known);
+  /** The state after a call, as the logs show it. */
+  private scopeAfter({ call, before, after, added }: Sighting): Scope {
+    const scope = { ...scopeOf(before, call.arguments), ...(added !== undefined && { id: added.key }) };
+    const changed = (this.rule.effects ?? []).reduce<Records>((state, { set, increment, to, by }) => {
+      const path = set ?? increment;
+      if (path === undefined) return state;
+      const [, collection, , field] = /^\/(.+?)\/\{(.+)\}\/(.+)$/.exec(path)!;
+      const key = String(evaluate(/\{(.+)\}/.exec(path)![1], scope));
+      const value =
+        set === undefined
+          ? Number(valueIn(state, collection, key, field)) + Number(evaluate(String(by), scope))
+          : evaluate(String(to), scope);
+      return value === undefined ? state : overlaid(state, { [collection]: { [key]: { [field]: value } } });
+    }, before);
+    return { ...scope, state: overlaid(changed, after) as JsonObject };
   }
 
   /** A list: which records are in it, in which order, with which fields. */
-  private listAnswer(): void {
-    const { name: tool } = this.tool;
-    const lists = callsOf(this.done).map(recordsOf);
+  private listAnswer(): Json | undefined {
+    const { tool, done, shape } = this;
+    const lists = done.map(({ call }) => this.beliefs.read(call));
+    const items = done.map(({ call }) => listIn(call.answer!)!.items.filter(isJsonObject));
     const [first] = lists.flat();
     if (first === undefined)
-      return void this.unexplained.push(`${tool} never listed anything: what it lists is not known.`);
+      return void this.unexplained.push(`${tool.name} never listed anything: what it lists is not known.`);
     const { collection } = first;
-    const fields = Object.keys(first.fields);
-    if (!lists.flat().every((item) => item.collection === collection && same(Object.keys(item.fields), fields)))
-      return void this.unexplained.push(`${tool} lists things of different forms.`);
-    const keys = lists.map((list) => list.map(({ key }) => key));
-    const [where, ...others] = this.filters(keys, collection);
+    const names = Object.keys(items.flat()[0]);
+    const isOne = lists.every(
+      (list, i) => list.length === items[i].length && list.every((one) => one.collection === collection),
+    );
+    if (!isOne || !items.flat().every((item) => same(Object.keys(item), names)))
+      return void this.unexplained.push(`${tool.name} lists things of different forms.`);
+    const examplesOf = (field: string) =>
+      done.flatMap(({ call, before }, i) =>
+        lists[i].map(({ key }, at): Example => {
+          const it = before[collection]?.[key];
+          return { at: call.at, scope: { ...scopeOf(before, call.arguments), it, key }, value: items[i][at][field] };
+        }),
+      );
+    const own = ['key', ...shape.fieldsOf(collection).map((field) => `it.${field}`)];
+    const fields = this.fields('items', names, examplesOf, own);
+    if (fields === undefined) return undefined;
+    const [where, ...others] = this.filters(
+      lists.map((list) => list.map(({ key }) => key)),
+      collection,
+    );
     if (where === undefined)
-      return void this.unexplained.push(`Nothing known explains which ${collection} ${tool} lists.`);
-    const order = fields.find((field) => lists.every((list) => isAscending(list.map((item) => item.fields[field]))));
+      return void this.unexplained.push(`Nothing known explains which ${collection} ${tool.name} lists.`);
+    const order = names.find((field) => items.every((list) => isAscending(list.map((item) => item[field]))));
     if (order === undefined)
-      return void this.unexplained.push(`Nothing known explains the order in which ${tool} lists.`);
-    const { within } = listIn(this.done[0].call.answer!)!;
-    const alternatives = others.map((chosen) => chosen.join(' and ') || 'all');
-    this.drafts.push({
-      ...{ ...evidence(callsOf(this.done), alternatives), kind: 'list', tool },
-      ...{ given: argumentSets(this.done), known: askedValues(this.done), collection, where },
-      ...{ order: `each.${order}`, fields, ...(within !== undefined && { within }) },
-    });
+      return void this.unexplained.push(`Nothing known explains the order in which ${tool.name} lists.`);
+    this.note(
+      `lists ${collection}`,
+      done.length,
+      others.map((chosen) => chosen.join(' && ') || 'all'),
+    );
+    const asEntry = (text: string) => text.replace(/\bit\./g, `state.${collection}[k].`).replace(/\bkey\b/g, 'k');
+    const filter = where.length === 0 ? '' : `.filter(k, ${where.map(asEntry).join(' && ')})`;
+    const item = names.map((field) => `${JSON.stringify(field)}: ${asEntry(fields[field])}`).join(', ');
+    const text = `state.${collection}${filter}.map(k, {${item}}).sortBy(${JSON.stringify(order)})`;
+    const { within } = listIn(done[0].call.answer!)!;
+    return within === undefined ? text : { [within]: text };
   }
 
   /** Conditions one for each argument, and what all that was ever listed has in common, that together give every list. */
@@ -374,22 +593,26 @@ class ToolInduction {
     const { shape, done } = this;
     const fields = shape.fieldsOf(collection);
     const recordsIn = ({ before }: Sighting) => Object.entries(before[collection] ?? {});
+    const holdsFor = (text: string, { call, before }: Sighting, key: string, it: JsonObject) =>
+      evaluate(text, { ...scopeOf(before, call.arguments), key, it });
     const isForAll = (text: string) =>
       done.every((one, i) =>
-        recordsIn(one).every(([key, each]) => !lists[i].includes(key) || holdsFor(text, one, each) !== false),
+        recordsIn(one).every(([key, it]) => !lists[i].includes(key) || holdsFor(text, one, key, it) !== false),
       );
-    const perArgument = argumentNames(done).map((name) =>
-      ['==', '<=', '>=']
-        .flatMap((operator) => fields.map((field) => `each.${field} ${operator} ${name}`))
-        .sort((a, b) => Number(b.includes(`each.${name} `)) - Number(a.includes(`each.${name} `)))
-        .filter(isForAll),
-    );
+    const perArgument = argumentNames(done).map((name) => {
+      const isOptional =
+        !done.every(({ call }) => name in call.arguments) ||
+        !((this.tool.parameters.required ?? []) as string[]).includes(name);
+      return ['==', '<=', '>=']
+        .flatMap((sign) => fields.map((field) => `it.${field} ${sign} call.${name}`))
+        .sort((a, b) => Number(b.includes(`it.${name} `)) - Number(a.includes(`it.${name} `)))
+        .map((text) => (isOptional ? `(!has(call.${name}) || ${text})` : text))
+        .filter(isForAll);
+    });
     if (perArgument.some((choices) => choices.length === 0)) return [];
-    const key = fields.find((field) => shape.isKey(collection, field));
-    const referring = key === undefined ? [] : shape.referringConditions(collection, done);
     const common = [
       ...commonValues(done, lists, collection, fields),
-      ...referring.flatMap((each) => ['no', 'some'].map((quantity) => `${quantity} ${each(`each.${key}`)}`)),
+      ...shape.referringConditions(collection, done).flatMap((each) => [`!${each('key')}`, each('key')]),
     ];
     const combined = perArgument.reduce<string[][]>(
       (all, each) => all.flatMap((chosen) => each.slice(0, 6).map((text) => [...chosen, text])),
@@ -398,27 +621,24 @@ class ToolInduction {
     const givesLists = (texts: readonly string[]) =>
       done.every((one, i) =>
         recordsIn(one).every(
-          ([id, each]) => texts.every((text) => holdsFor(text, one, each) === true) === lists[i].includes(id),
+          ([key, it]) => texts.every((text) => holdsFor(text, one, key, it) === true) === lists[i].includes(key),
         ),
       );
     return combined.flatMap((chosen) => [chosen, ...common.map((text) => [...chosen, text])]).filter(givesLists);
   }
 }
 
-/** Under which circumstances calls were seen. */
-interface AnswerConditions {
-  readonly tool: string;
-  readonly given: string[][];
-  readonly known: Record<string, Json[]>;
-  /** The answer is right only with all of these effects. */
-  readonly needs: string[];
+/** How many collections a condition goes through. */
+function depth(text: string): number {
+  return / in state\.\w+$/.test(text) || text.startsWith('has(') ? (text.match(/state\./g) ?? []).length : 100;
 }
 
-/** The state after a call, as the logs show it; `new` is the key of what it added. */
-function scopeAfter(rules: readonly InducedRule[], { call, before, after, added }: Sighting) {
-  const predicted = applyOperations(before as JsonObject, predicting(rules)(before as JsonObject, call));
-  const given = added === undefined ? call.arguments : { ...call.arguments, new: added.key };
-  return scopeOf(overlaid(predicted as unknown as Records, after), given);
+/** `Room {call.room_id} is closed.` as an expression. */
+function textExpression(template: string): string {
+  const parts = template
+    .split(/\{([^{}]*)\}/)
+    .map((part, i) => (i % 2 === 0 ? JSON.stringify(part) : `string(${part})`));
+  return parts.filter((part) => part !== '""').join(' + ') || '""';
 }
 
 /** Errors of one form. */
@@ -434,60 +654,42 @@ function byTemplate(failed: readonly Sighting[], candidates: readonly string[]):
 }
 
 /** Against the values of a failed call, and of two values with one another. */
-function comparisons(failed: Sighting, values: readonly string[]): string[] {
-  const constants = values.flatMap((text) => {
+function comparisons(failed: Sighting, values: readonly string[]): Condition[] {
+  const constants = values.flatMap((text): Condition[] => {
     const value = evaluateAt(text, failed);
     if (value === undefined || typeof value === 'object') return [];
-    if (typeof value === 'number') return [`${text} >= ${value}`, `${text} <= ${value}`];
+    if (typeof value === 'number') return ['>=', '<='].map((sign) => comparison(text, sign, String(value)));
     // That something is named so is no reason.
-    return typeof value === 'string' && /\d/.test(value) ? [] : [`${text} == ${JSON.stringify(value)}`];
+    return typeof value === 'string' && /\d/.test(value) ? [] : [comparison(text, '==', JSON.stringify(value))];
   });
-  return [...constants, ...pairs(values).flatMap(([a, b]) => ['!=', '>', '<'].map((sign) => `${a} ${sign} ${b}`))];
+  return [...constants, ...pairs(values).flatMap(([a, b]) => ['!=', '>', '<'].map((sign) => comparison(a, sign, b)))];
 }
 
 /** Those first whose words the error has: `status == "cancelled"` for "is already cancelled". */
-function byWords(conditions: readonly string[], error: string): string[] {
+function byWords(conditions: readonly Condition[], error: string): Condition[] {
   const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}]{3,}/gu) ?? [];
   const words = new Set(wordsOf(error.replace(/\{[^{}]*\}/g, ' ')));
-  const score = (text: string) => {
-    if (text.startsWith('missing ')) return words.has('not') || words.has('unknown') ? 2.5 : 0;
-    const quoted = text.toLowerCase().match(/"([^"]+)"/)?.[1] ?? '';
-    const shared = wordsOf(text).filter((word) => words.has(word)).length;
-    return (words.has(quoted) ? 2 : 0) + shared / 10 - text.length / 1000;
+  const score = ({ when }: Condition) => {
+    if (/^!\(.* in state\.\w+\)$/.test(when)) return words.has('not') || words.has('unknown') ? 2.5 : 0;
+    const quoted = when.toLowerCase().match(/"([^"]+)"/)?.[1] ?? '';
+    const shared = wordsOf(when).filter((word) => words.has(word) && word !== 'state' && word !== 'call').length;
+    return (words.has(quoted) ? 2 : 0) + shared / 10 - when.length / 1000;
   };
   return [...conditions].sort((a, b) => score(b) - score(a));
 }
 
-function argumentSets(sightings: readonly Sighting[]): string[][] {
-  const sets = sightings.map(({ call }) => Object.keys(call.arguments).sort());
-  return [...new Map(sets.map((names) => [names.join(' '), names])).values()];
-}
-
-/** What lists were asked for: of other values the logs do not show what there is. */
-function askedValues(sightings: readonly Sighting[]): Record<string, Json[]> {
-  const always = argumentNames(sightings).filter((name) => sightings.every(({ call }) => name in call.arguments));
-  const valuesOf = (name: string) => distinct(sightings.map(({ call }) => call.arguments[name])).sort();
-  return Object.fromEntries(always.map((name) => [name, valuesOf(name)]));
-}
-
-function holdsFor(text: string, { call, before }: Sighting, each: JsonObject): boolean | undefined {
-  const asked = / (\w+)$/.exec(text)?.[1];
-  if (asked !== undefined && isName(asked) && !(asked in call.arguments)) return true;
-  return evaluate(text, { ...scopeOf(before, call.arguments), each }) as boolean | undefined;
-}
-
-/** `each.free == true`: what everything listed has. */
+/** `it.free == true`: what everything listed has. */
 function commonValues(
   sightings: readonly Sighting[],
   lists: readonly (readonly string[])[],
   collection: string,
   fields: readonly string[],
 ): string[] {
-  return fields.flatMap((field) => {
+  return fields.filter(isName).flatMap((field) => {
     const values = sightings.flatMap(({ before }, i) => lists[i].map((key) => valueIn(before, collection, key, field)));
     const [first] = values;
     if (!['string', 'boolean'].includes(typeof first) || !values.every((value) => same(value, first))) return [];
-    return [`each.${field} == ${JSON.stringify(first)}`];
+    return [`it.${field} == ${JSON.stringify(first)}`];
   });
 }
 
@@ -497,54 +699,4 @@ function isAscending(values: readonly (Json | undefined)[]): boolean {
     const before = values[i - 1] as typeof value | undefined;
     return before === undefined || (typeof before === typeof value && before < value);
   });
-}
-
-/** How ids look, the values of fields that have few, and references that always lead to a record. */
-function invariantsOf({ ends, sightings }: Beliefs, shape: StateShape): Draft[] {
-  return [...shape.fields].flatMap(([collection, fields]) => {
-    const all = shape.records.filter((record) => record.collection === collection);
-    const having = (field: string) => all.filter((record) => field in record.fields);
-    /** The first of each key. */
-    const unique = (records: typeof all) =>
-      distinct(records.map(({ key }) => key)).map((key) => ({
-        ...records.find((record) => record.key === key)!,
-        at: `${collection} ${key}`,
-      }));
-    const records = unique(all);
-    const forms = distinct(records.map(({ key }) => formOf(key)));
-    const ofForm = forms.length === 1 && records.length > 1 ? [{ kind: 'id-format', pattern: `^${forms[0]}$` }] : [];
-    const enumerated = fields.filter((field) => isEnumerated(sightings, collection, field));
-    const ofValues = enumerated.map((field) => {
-      const values = distinct(having(field).map((record) => record.fields[field])).sort();
-      return { ...evidence(unique(having(field))), kind: 'values', collection, field, values };
-    });
-    const references = fields.flatMap((field) => {
-      const own = unique(having(field));
-      const to = shape.refersTo(
-        field,
-        own.map((record) => record.fields[field]),
-      );
-      if (to === undefined || to === collection) return [];
-      const leads = own.filter((record) => ends.some((end) => end[to]?.[String(record.fields[field])] !== undefined));
-      const lost = own.filter((record) => !leads.includes(record)).map(({ at }) => `${at}: the logs do not show it`);
-      return leads.length === 0 ? [] : [{ ...evidence(leads, [], lost), kind: 'refers', collection, field, to }];
-    });
-    return [
-      ...ofForm.map((one) => ({ ...evidence(records), ...one, collection })),
-      ...ofValues,
-      ...references,
-    ] as Draft[];
-  });
-}
-
-/** `B-1001`: B-\d{4}. Letters before the first digit say what kind of thing it is; of others only the case is kept. */
-function formOf(key: string): string {
-  const quoted = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
-  const [, head, rest] = /^([^\d]*)(.*)$/s.exec(key)!;
-  const runs = (rest.match(/\d+|[A-Z]+|[a-z]+|./gs) ?? []).map((run) => {
-    if (/\d/.test(run)) return `\\d{${run.length}}`;
-    if (/[A-Z]/.test(run)) return `[A-Z]{${run.length}}`;
-    return /[a-z]/.test(run) ? `[a-z]{${run.length}}` : quoted(run);
-  });
-  return `${rest === '' ? '.+' : quoted(head)}${runs.join('')}`;
 }

@@ -1,9 +1,11 @@
 // What logs show: calls with their answers, the records that answers are made of, and what these tell of the state each call was
 // made in. A record is an object with an id: its first field that is called one (`booking_id`, `bookingId`), or an argument of
-// the call where the answer is about one thing.
+// the call where the answer is about one thing. Where the state is there beside the logs, it is an entry of a collection whose key the
+// call or the answer has.
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
+import { nextId } from '../../env/tools/cel.js';
 import type { ToolSpec, ToolsDomain } from '../../env/tools/domain.js';
 import { callsOf, type Message } from '../../env/tools/message.js';
 import type { Operation } from '../../env/tools/prediction.js';
@@ -78,12 +80,63 @@ export function collectionOf(idName: string): string {
 }
 
 /** Records of a successful call's answer, the one it is about first. */
-export function recordsOf(call: ObservedCall): SeenRecord[] {
+function recordsOf(call: ObservedCall): SeenRecord[] {
   const { answer, isError } = call;
   if (answer === undefined || isError) return [];
   const list = listIn(answer);
   if (list === undefined) return recordOf(answer as JsonObject, call, true);
   return list.items.flatMap((item) => (isJsonObject(item) ? recordOf(item, call, false) : []));
+}
+
+/** Records of an answer, as far as it shows any: the one it is about first. */
+export type ReadRecords = (call: ObservedCall) => SeenRecord[];
+
+/** Of a state that is known. Fields that reads show otherwise than the state has them are made of something else, and left out. */
+function readerOf(state: Records, logs: readonly ObservedLog[]): ReadRecords {
+  const collections = Object.entries(state).filter(([, part]) => isCollection(part));
+  const fieldsOf = new Map(
+    collections.map(([name, part]) => [name, new Set(Object.values(part).flatMap((fields) => Object.keys(fields)))]),
+  );
+  const unlike = new Set<string>();
+  const find = (values: readonly Json[]) =>
+    values.flatMap((key) => {
+      const found = typeof key === 'string' ? collections.find(([, part]) => Object.hasOwn(part, key)) : undefined;
+      return found === undefined ? [] : [{ collection: found[0], key: key as string }];
+    })[0];
+  const fresh = (values: readonly Json[]) =>
+    collections.flatMap(([collection, part]) => {
+      const key = nextId(Object.keys(part));
+      return key !== undefined && values.includes(key) ? [{ collection, key }] : [];
+    })[0];
+  const read: ReadRecords = ({ answer, arguments: given, tool, isError }) => {
+    if (answer === undefined || isError) return [];
+    const list = listIn(answer);
+    const items = (list === undefined ? [answer as Json] : list.items).filter(isJsonObject);
+    return items.flatMap((item): SeenRecord[] => {
+      const ids = Object.keys(item).filter(isIdName);
+      const own = find(ids.slice(0, 1).map((name) => item[name]));
+      const made = tool.kind === 'write' ? fresh(Object.values(item)) : undefined;
+      const asked = list === undefined ? find(Object.values(given)) : undefined;
+      const place = made ?? own ?? asked ?? find(Object.values(item));
+      if (place === undefined) return [];
+      const shown = Object.entries(item).filter(
+        ([field]) => fieldsOf.get(place.collection)!.has(field) && !unlike.has(`${place.collection}.${field}`),
+      );
+      return [{ ...place, fields: Object.fromEntries(shown) }];
+    });
+  };
+  for (const { calls } of logs) {
+    const change = calls.findIndex(isChange);
+    for (const { collection, key, fields } of calls.slice(0, change < 0 ? undefined : change).flatMap(read))
+      for (const [field, value] of Object.entries(fields))
+        if (!same(valueIn(state, collection, key, field), value)) unlike.add(`${collection}.${field}`);
+  }
+  return read;
+}
+
+/** Objects by key; an empty one may be anything. */
+export function isCollection(part: Json | undefined): part is Record<string, JsonObject> {
+  return isJsonObject(part) && Object.values(part).length > 0 && Object.values(part).every(isJsonObject);
 }
 
 /** The list that an answer is, or that alone it holds. */
@@ -135,17 +188,21 @@ export interface Beliefs {
   readonly starts: readonly Records[];
   readonly ends: readonly Records[];
   readonly sightings: readonly Sighting[];
+  readonly read: ReadRecords;
 }
 
 /** What a call is taken to change beyond what its answer shows. */
 export type Predict = (state: JsonObject, call: ObservedCall) => readonly Operation[];
 
-export function beliefsOf(logs: readonly ObservedLog[], predict: Predict = () => []): Beliefs {
+/** @param state what all logs begin with, where that is known */
+export function beliefsOf(logs: readonly ObservedLog[], state?: JsonObject, predict: Predict = () => []): Beliefs {
+  const read = state === undefined ? recordsOf : readerOf(state as Records, logs);
   const shown = logs.map(firstSeen);
-  const initial = ordered(shown.flatMap(listed).reduce(withMissing, {}));
-  const starts = shown.map((own) => overlaid(initial, own));
-  const runs = logs.map(({ calls }, i) => followed(calls, starts[i], predict));
-  return { initial, starts, ends: runs.map(({ end }) => end), sightings: runs.flatMap(({ sightings }) => sightings) };
+  const initial = (state as Records | undefined) ?? ordered(shown.flatMap(listed).reduce(withMissing, {}));
+  const starts = shown.map((own) => (state === undefined ? overlaid(initial, own) : initial));
+  const runs = logs.map(({ calls }, i) => followed(calls, starts[i], predict, read));
+  const sightings = runs.flatMap((run) => run.sightings);
+  return { initial, starts, ends: runs.map(({ end }) => end), sightings, read };
 }
 
 /** Fields as reads showed them before any change that names their record. */
@@ -161,11 +218,11 @@ function firstSeen({ calls }: ObservedLog): Records {
   return records;
 }
 
-function followed(calls: readonly ObservedCall[], start: Records, predict: Predict) {
+function followed(calls: readonly ObservedCall[], start: Records, predict: Predict, read: ReadRecords) {
   let state = start;
   const sightings = calls.map((call, i): Sighting => {
     const before = state;
-    const records = recordsOf(call);
+    const records = read(call);
     const [own] = records;
     const isNamed = () => Object.values(call.arguments).some((value) => String(value) === own.key);
     const isAdded =
@@ -174,7 +231,7 @@ function followed(calls: readonly ObservedCall[], start: Records, predict: Predi
     const rest = calls.slice(i + 1);
     const change = rest.findIndex(isChange);
     const reads = change < 0 ? rest : rest.slice(0, change);
-    const after = [call, ...reads].flatMap(recordsOf).reduce(withLater, {});
+    const after = [call, ...reads].flatMap(read).reduce(withLater, {});
     return { call, before, after, ...(isAdded && { added: own }) };
   });
   return { sightings, end: state };
@@ -200,7 +257,7 @@ export function overlaid(records: Records, own: Records): Records {
 
 export function listed(records: Records): SeenRecord[] {
   return Object.entries(records).flatMap(([collection, part]) =>
-    Object.entries(part).map(([key, fields]) => ({ collection, key, fields })),
+    (isCollection(part) ? Object.entries(part) : []).map(([key, fields]) => ({ collection, key, fields })),
   );
 }
 

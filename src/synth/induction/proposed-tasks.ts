@@ -1,13 +1,13 @@
 // Tasks and verifiers proposed from logs: what the user said becomes the user, what the agent did the reference, and what had
-// changed at the end the verifier. Each is tried on the induced rules: its reference must pass and doing nothing must fail.
+// changed at the end the verifier. Each is tried on the rules that were found: its reference must pass and doing nothing must fail.
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
+import type { DeclaredRules } from '../../env/tools/declared-rules.js';
 import type { ToolsDomain, ToolsTask, VerifierSpec } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
-import { InducedBook } from '../../worldmodel/induced/induced-model.js';
 import type { Induction } from './induce.js';
 import { isChange, listed, type ObservedCall, type ObservedLog, type Records, same } from './observed.js';
 
@@ -28,7 +28,7 @@ export function proposeTasks(induction: Induction, domain: Tools): ProposedTask[
   });
 }
 
-function taskOf(log: ObservedLog, { beliefs, rules }: Induction, at: number, domain: Tools): ToolsTask | undefined {
+function taskOf(log: ObservedLog, { beliefs, sha256 }: Induction, at: number, domain: Tools): ToolsTask | undefined {
   const said = log.messages.filter(({ role }) => role === 'user').map(({ content }) => content ?? '');
   if (said.length === 0) return undefined;
   const [opening, ...later] = said;
@@ -48,7 +48,7 @@ function taskOf(log: ObservedLog, { beliefs, rules }: Induction, at: number, dom
     ...(changes.length === 0 ? {} : { initialOperations: changes }),
     verifier: verifierOf(log, beliefs.starts[at], beliefs.ends[at], domain),
     reference: { calls, ...(say === undefined ? {} : { say }) },
-    origin: { seeds: [log.name], strategy: 'from-log', modelVersion: rules.from.sha256.slice(0, 16) },
+    origin: { seeds: [log.name], strategy: 'from-log', modelVersion: sha256.slice(0, 16) },
   };
 }
 
@@ -112,19 +112,14 @@ function lastSaid(messages: readonly Message[]): string | undefined {
   return messages.findLast(({ role, content }) => role === 'assistant' && (content ?? '') !== '')?.content ?? undefined;
 }
 
-/** As if every proposed rule were accepted. */
 function problemsOf(task: ToolsTask, { state, schema, rules }: Induction, { tools }: Tools): string[] {
-  const book = new InducedBook(
-    rules.rules.map((rule) => ({ ...rule, accepted: true })),
-    'induced.yaml',
-  );
   const domain: ToolsDomain = {
     ...{ id: 'proposed', version: '', policy: '', tools, stateSchema: schema, initialState: state, tasks: [task] },
     close: () => {},
   };
   const initialState = applyOperations(state, task.initialOperations ?? []);
   const idle = verifyEpisode(domain, task, { initialState, finalState: initialState, messages: [] });
-  const played = play(book, initialState, task);
+  const played = play(rules, initialState, task);
   if ('unknown' in played) return [`its reference cannot be played: ${played.unknown}`];
   const done = verifyEpisode(domain, task, { initialState, ...played });
   const failed = done.checks.filter(({ passed }) => passed !== true).map(({ name, reason }) => `${name}: ${reason}`);
@@ -134,12 +129,12 @@ function problemsOf(task: ToolsTask, { state, schema, rules }: Induction, { tool
   ];
 }
 
-function play(book: InducedBook, start: JsonObject, { reference }: ToolsTask) {
+function play(rules: DeclaredRules, start: JsonObject, { reference }: ToolsTask) {
   let finalState = start;
   const messages: Message[] = [];
   for (const [i, call] of (reference?.calls ?? []).entries()) {
-    const outcome = book.outcome(finalState, call);
-    if ('unknown' in outcome) return { unknown: `${call.name} (call ${i + 1}): ${outcome.unknown}` };
+    if (!rules.tools.has(call.name)) return { unknown: `${call.name} (call ${i + 1}): no rules were found for it` };
+    const outcome = rules.execute(finalState, call);
     finalState = applyOperations(finalState, outcome.operations);
     const toolCall = { id: `call-${i}`, ...call };
     const { observation: content, isError } = outcome;

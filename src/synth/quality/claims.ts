@@ -1,15 +1,18 @@
 // Filters of what the agent knows and may do: ids in its calls must have been seen before, a failed call is not learnt, and
 // what changed has to be allowed by the domain's rules. No model is asked.
 
-import type { Json, JsonObject } from '../../core/canonical-json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
 import { applyOperations } from '../../env/state/operations.js';
+import { valueAt } from '../../env/state/state.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import { type AssistantMessage, callsOf, type Message, type ToolCall } from '../../env/tools/message.js';
 import { Phrases } from '../../env/tools/phrases.js';
 import type { Operation } from '../../env/tools/prediction.js';
+import { isWorkedOutLater } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import { idPatternOf, wordsIn, wordsOf } from '../../worldmodel/tools/checks.js';
 import {
   agentTurns,
   answerOf,
@@ -75,7 +78,8 @@ export class SeenText {
 /** Whether a text names a word as a whole; both in lower case. */
 export function hasWord(text: string, word: string): boolean {
   for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
-    if (!/[\p{L}\p{N}]/u.test(text[at - 1]) && !/[\p{L}\p{N}]/u.test(text[at + word.length])) return true;
+    const isPart = (index: number) => /[\p{L}\p{N}]/u.test(text[index] ?? '');
+    if (!isPart(at - 1) && !isPart(at + word.length)) return true;
   }
   return false;
 }
@@ -98,22 +102,154 @@ function isId(name: string, value: Json): boolean {
   return ID_NAME.test(name) ? /^\S{1,128}$/.test(value) : ID_VALUE.test(value);
 }
 
-/** A failed call and a text right after it stay in the conversation, and teach nothing. */
+/**
+ * A failed call, a text right after it, and what is said against the state stay in the conversation, and teach nothing; where a fault
+ * made the call fail, call and text may be right.
+ */
 export function claimsFilter(): Filter {
-  const judge = (record: EpisodeRecord, { domain }: QualityContext): Judgement => {
+  const judge = (record: EpisodeRecord, context: QualityContext): Judgement => {
+    const { domain } = context;
     const faults = new Map<number, string>();
+    const befallen = new Set(
+      record.steps.flatMap(({ predictions }) => predictions.flatMap(({ fault }) => fault?.call.id ?? [])),
+    );
+    const stateAt = statesOf(record, context);
     for (const { index, message } of agentTurns(record)) {
       if (isMasked(record, index)) continue;
       const before = record.messages[index - 1];
+      if (callsOf(message).some(({ id }) => befallen.has(id))) continue;
       if (isFailedCall(record, message, domain)) faults.set(index, 'a failed call');
-      else if (callsOf(message).length === 0 && before?.role === 'tool' && before.isError)
+      else if (
+        callsOf(message).length === 0 &&
+        before?.role === 'tool' &&
+        before.isError &&
+        !befallen.has(before.toolCallId)
+      )
         faults.set(index, 'text after a failed call');
+      else if (message.content) {
+        const [state, said] = [stateAt(index), record.messages.slice(0, index)];
+        if (state !== undefined && falseClaim(message.content, { domain, state, said }))
+          faults.set(index, 'a false claim');
+      }
     }
     if (faults.size === 0) return KEEP;
     const kinds = [...new Set(faults.values())].sort().join(' and ');
     return { repaired: withMasked(record, [...faults.keys()]), note: `masked: ${kinds}` };
   };
   return { name: 'claims', judge };
+}
+
+/** The state when a message was said, asked for in their order; undefined where it is not known. */
+function statesOf({ steps, task: id, source }: EpisodeRecord, { domain, taskOf }: QualityContext) {
+  const task = taskOf(id);
+  const isKnown = source !== 'real' && task !== undefined && !isWorkedOutLater(task);
+  let state: JsonObject | undefined;
+  let next = 0;
+  return (message: number): JsonObject | undefined => {
+    if (isKnown && next === 0) state ??= initialStateOf(domain, task);
+    for (; next < steps.length && steps[next].message < message; next++)
+      for (const { operations } of steps[next].predictions) state = state && applied(state, operations);
+    return state;
+  };
+}
+
+interface Said {
+  readonly domain: ToolsDomain;
+  /** When it was said. */
+  readonly state: JsonObject;
+  /** Messages before it. */
+  readonly said: readonly Message[];
+}
+
+/** A sentence says how things are; it does not ask, wish, deny or suppose. */
+const STATES = /\b(?:is|are|was|were|has|have|had|now|status|i|we)\b|[:=]|['’]ve\b/i;
+const SUPPOSES =
+  /\?\s*$|n['’]t\b|\b(?:not|no|never|neither|nor|cannot|can|could|would|will|shall|should|may|might|must|if|unless|whether|when|once|before|until|after|please|want|like|need|let|as soon)\b/i;
+const SENTENCE = /(?<=[.!?])\s+|[;\n]+/;
+const DATE_OR_TIME = /\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2}/g;
+/** Six characters at least, or joined by a hyphen, with three digits: no word of a language looks so. */
+const MADE_ID = /^(?=(?:\D*\d){3})(?=.*[A-Z])(?:[A-Z0-9]{6,}|[A-Z0-9]+(?:-[A-Z0-9]+)+)$/;
+const COUNTS = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
+
+/**
+ * Whether a text says of an entity, by its id, what the state does not: one of the words that the schema allows in a field,
+ * a number beside a field's name, or an id that nothing knows. What the last answer about that id says may be passed on.
+ */
+function falseClaim(text: string, { domain, state, said }: Said): boolean {
+  const isId = idPatternOf(domain);
+  const mentions = (message: Message, word: string) => {
+    const called = callsOf(message).map(({ arguments: given }) => JSON.stringify(given));
+    return hasWord([message.content ?? '', ...called].join(' ').toLowerCase(), word.toLowerCase());
+  };
+  return text.split(SENTENCE).some((sentence) => {
+    const words = wordsOf(sentence.replace(DATE_OR_TIME, ' ')).map((word) => word.replace(/^#/, ''));
+    const ids = words.filter((word) => isId(word) || MADE_ID.test(word) || fieldsOf(domain, state, word).length > 0);
+    const isKnown = (id: string) => wordsIn(state).has(id) || said.some((message) => mentions(message, id));
+    if (ids.some((id) => !isKnown(id))) return true;
+    if (!STATES.test(sentence) || SUPPOSES.test(sentence)) return false;
+    // Several entities and fields may be meant: it is false where it is true of none of them.
+    const fields = ids.flatMap((id) => fieldsOf(domain, state, id));
+    const others = words.filter((word) => !ids.includes(word)).map((word) => word.toLowerCase());
+    const about = said.findLast((message) => message.role === 'tool' && ids.some((id) => mentions(message, id)));
+    const isSo = (claimed: string | number, { value }: Field) =>
+      String(value).toLowerCase() === String(claimed) || (about !== undefined && mentions(about, String(claimed)));
+    const allowing = (word: string) => fields.filter(({ allowed }) => allowed.includes(word));
+    const chosen = others.filter((word) => allowing(word).length > 0);
+    const counted = fields.filter(
+      ({ name, value }) => typeof value === 'number' && name.every((part) => others.includes(part)),
+    );
+    const numbers = others
+      .map((word) => (COUNTS.includes(word) ? COUNTS.indexOf(word) : Number(word)))
+      .filter(Number.isFinite);
+    return (
+      (chosen.length > 0 && !chosen.some((word) => allowing(word).some((field) => isSo(word, field)))) ||
+      (numbers.length > 0 &&
+        counted.length > 0 &&
+        !numbers.some((number) => counted.some((field) => isSo(number, field))))
+    );
+  });
+}
+
+interface Field {
+  /** Words of its key, in lower case. */
+  readonly name: readonly string[];
+  readonly value: Json;
+  /** Words that its schema lists, in lower case. */
+  readonly allowed: readonly string[];
+}
+
+/** Fields of the entities that have this id as their key in a collection of the state. */
+function fieldsOf({ stateSchema }: ToolsDomain, state: JsonObject, id: string): Field[] {
+  return Object.entries(state).flatMap(([collection, entries]) => {
+    const entity = isJsonObject(entries) && Object.hasOwn(entries, id) ? entries[id] : undefined;
+    if (!isJsonObject(entity)) return [];
+    const form = [collection, id].reduce(
+      (schema, key) => partOf(stateSchema, schema, key),
+      stateSchema as Json | undefined,
+    );
+    return Object.entries(entity).map(([key, value]): Field => {
+      const field = resolved(stateSchema, partOf(stateSchema, form, key));
+      const listed = Array.isArray(field?.enum) ? field.enum : [];
+      const allowed = listed.flatMap((one) => (typeof one === 'string' ? [one.toLowerCase()] : []));
+      const name = key.match(/[A-Z]?[a-z]+|[A-Z]+|\d+/g) ?? [key];
+      return { name: name.map((word) => word.toLowerCase()), value, allowed };
+    });
+  });
+}
+
+/** The schema of an object's entry, as the schema of the object has it. */
+function partOf(root: JsonObject, schema: Json | undefined, key: string): Json | undefined {
+  const { properties, patternProperties, additionalProperties } = resolved(root, schema) ?? {};
+  if (isJsonObject(properties) && Object.hasOwn(properties, key)) return properties[key];
+  const patterns = isJsonObject(patternProperties) ? Object.entries(patternProperties) : [];
+  return patterns.find(([pattern]) => new RegExp(pattern, 'u').test(key))?.[1] ?? additionalProperties;
+}
+
+function resolved(root: JsonObject, schema: Json | undefined): JsonObject | undefined {
+  let found = schema;
+  for (let hops = 0; isJsonObject(found) && typeof found.$ref === 'string' && hops < 8; hops++)
+    found = valueAt(root, found.$ref.replace(/^#/, ''));
+  return isJsonObject(found) ? found : undefined;
 }
 
 /** Whether all calls of a turn were refused, by an error or in the domain's words. */

@@ -74,8 +74,8 @@ export function answerOf(record: EpisodeRecord, call: ToolCall): ToolMessage | u
   );
 }
 
-/** The episode up to message `index` (exclusive), cut off there: not judged, not ended. */
-function cutBefore(record: EpisodeRecord, index: number): EpisodeRecord {
+/** The episode up to message `index` (exclusive), cut off there: not ended, and what it came to is not what is left of it. */
+function cutBefore(record: EpisodeRecord, index: number, kind: string): EpisodeRecord {
   const { lostStep, lostBy, ...kept } = record;
   const steps = record.steps.filter((step) => step.message < index);
   const isThere = lostStep !== undefined && lostStep < steps.length;
@@ -85,8 +85,8 @@ function cutBefore(record: EpisodeRecord, index: number): EpisodeRecord {
     steps,
     ...(isThere && { lostStep, ...(lostBy !== undefined && { lostBy }) }),
     ...(record.masked && { masked: record.masked.filter((at) => at < index) }),
-    verdict: { reward: null, checks: [] },
-    outcome: { ...record.outcome, cause: 'a filter cut its end off, and its reward with it' },
+    verdict: { reward: null, checks: [{ name: 'reward', passed: null, reason: `the episode was cut before ${kind}` }] },
+    outcome: { ...record.outcome, cause: `the episode was cut before ${kind}` },
     return: null,
     terminated: false,
     truncated: true,
@@ -95,7 +95,7 @@ function cutBefore(record: EpisodeRecord, index: number): EpisodeRecord {
 
 /** `cutBefore` as a judgement: refused where nothing of the agent would be left to learn from. */
 export function cutOrDrop(record: EpisodeRecord, index: number, kind: string): Judgement {
-  const cut = cutBefore(record, index);
+  const cut = cutBefore(record, index, kind);
   return learntTurns(cut) > 0 ? { repaired: cut, note: `cut before ${kind}` } : drop(`begins with ${kind}`);
 }
 

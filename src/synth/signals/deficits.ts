@@ -54,7 +54,9 @@ function changes({ name }: Pick<CallSpec, 'name'>, { tools }: Tools): boolean {
 
 const CHECKS: readonly (readonly [pattern: RegExp, kind: Kind])[] = [
   [/^not called: (\S+)/, 'unwanted'],
+  [/^never: (\S+)/, 'unwanted'],
   [/^called: ([^(]+)/, 'left-out'],
+  [/^((?:before|confirmed): .+)/, 'rule'],
   [/^check: (.+)/, 'rule'],
   [/^communicate: ()/, 'untold'],
   [/^state: ()/, 'wrong-state'],

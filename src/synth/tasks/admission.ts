@@ -1,21 +1,17 @@
 // Which proposals become tasks: those that are new, begin in a sound state, are solved by their reference and whose
 // verifier refuses every way to fail. Nothing is admitted because a language model said so.
 
-import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import { compileSchema, type SchemaCheck, stateHash } from '../../env/state/state.js';
-import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { compileSchema, type SchemaCheck } from '../../env/state/state.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
-import { Entities, isRecord } from './entity-swap.js';
+import { cheatFindings, type TaskFinding } from './lint-tasks.js';
 import {
   callFaults,
   checkReference,
-  checksOf,
   isForEvaluation,
-  type Played,
-  playCalls,
   type Rejection,
   type RejectionCode,
   STRATEGY,
@@ -28,8 +24,6 @@ export type Admission =
 
 const LONGEST_GOAL = 8_000;
 const MOST_CALLS = 60;
-/** Ways to fail made from the reference, beside those that are given. */
-const MOST_FAILURES = 8;
 
 export class Admissions {
   /** How many were admitted. */
@@ -37,16 +31,17 @@ export class Admissions {
   /** What users of tasks want, to the task that says it first. */
   private readonly known: Map<string, string>;
   private readonly checkState: SchemaCheck;
-  private readonly writes: ReadonlySet<string>;
   private readonly responder: Responder;
 
   /**
    * @param responder  what answers calls; default: the domain's rules
+   * @param counts  which findings speak against a task; default: those that would shut its rewards
    * @throws SCENARIO_UNFIT if neither rules nor a responder can play a task
    */
   constructor(
     private readonly domain: ToolsDomain,
     responder?: Responder,
+    private readonly counts: (finding: TaskFinding) => boolean = ({ shuts }) => shuts,
   ) {
     if (responder === undefined && domain.rules === undefined)
       throw reverieError('SCENARIO_UNFIT', {
@@ -55,7 +50,6 @@ export class Admissions {
       });
     this.responder = responder ?? rulesResponder(domain, 'rules');
     this.known = new Map(domain.tasks.map((task) => [wishOf(task), task.id]));
-    this.writes = new Set(domain.tools.filter(({ kind }) => kind === 'write').map(({ name }) => name));
     this.checkState = compileSchema(domain.stateSchema, 'the state');
   }
 
@@ -108,38 +102,13 @@ export class Admissions {
   }
 
   private async playReasons(task: ToolsTask): Promise<readonly Rejection[]> {
-    const { reasons, played } = await checkReference(this.domain, task, this.responder);
-    return reasons.length > 0 ? reasons : this.failureReasons(task, played);
-  }
-
-  private async failureReasons(task: ToolsTask, reference: Played): Promise<Rejection[]> {
-    const given: readonly FailureCase[] = task.failures ?? [];
-    const demandsChange = this.demandsChange(task, reference);
-    const made = failureCases(this.domain, task, reference, demandsChange).slice(0, MOST_FAILURES);
-    const { finalState } = reference.end;
-    const passing: string[] = [];
-    let refused = 0;
-    for (const failure of [...given, ...made]) {
-      const { domain, responder } = this;
-      const { end } = await playCalls({ domain, task, responder }, failure.calls, failure.say);
-      // What ends as the reference does and is said alike is no failure, however it was made.
-      const isAlike = stateHash(end.finalState) === stateHash(finalState) && failure.say === task.reference!.say;
-      if (isAlike && !given.includes(failure)) continue;
-      if (checksOf(domain, task, end, finalState).some(({ passed }) => passed === false)) refused++;
-      else passing.push(`the verifier lets pass who ${failure.name}`);
-    }
+    const { domain, responder } = this;
+    const { reasons, played } = await checkReference(domain, task, responder);
+    if (reasons.length > 0) return reasons;
+    const { findings, refused } = await cheatFindings({ domain, task, responder }, played);
+    const passing = findings.filter(this.counts).map(({ problem }) => problem);
     if (passing.length === 0 && refused === 0) passing.push('no way to fail was found that the verifier refuses');
     return rejections('verifier_weak', passing);
-  }
-
-  /** Whether the verifier looks for a change; else the solution is to tell something, or to refrain. */
-  private demandsChange(task: ToolsTask, { end: { initialState, finalState } }: Played): boolean {
-    const { state, called, assert = [] } = task.verifier;
-    if (called?.some(({ name }) => this.writes.has(name))) return true;
-    if (state !== undefined) return stateHash(initialState) !== stateHash(finalState);
-    const start = { initialState, finalState: initialState, messages: [] };
-    const asserted = checksOf(this.domain, { ...task, verifier: { assert } }, start, initialState);
-    return asserted.some(({ passed }) => passed === false);
   }
 }
 
@@ -156,87 +125,6 @@ function shapeFaults({ user, verifier, reference }: ToolsTask): Rejection[] {
   if (Object.values(verifier).every((part) => Array.isArray(part) && part.length === 0))
     faults.push('it has no verifier');
   return rejections('malformed', faults);
-}
-
-interface FailureCase {
-  readonly name: string;
-  readonly calls: readonly CallSpec[];
-  readonly say?: string;
-}
-
-/**
- * Ways to fail a task, made from its reference: doing nothing, saying nothing; and where a change is demanded: claiming without
- * doing, one write left out, one write on another entity, one argument that the user named swapped.
- */
-function failureCases(
-  { tools }: ToolsDomain,
-  task: ToolsTask,
-  reference: Played,
-  demandsChange: boolean,
-): FailureCase[] {
-  const { calls = [], say } = task.reference ?? {};
-  const mustTell = (task.verifier.communicate ?? []).length > 0;
-  const writes = reference.answers.flatMap(({ prediction }, i) => (prediction.operations.length > 0 ? [i] : []));
-  const cases: FailureCase[] = [];
-  if (demandsChange || mustTell) cases.push({ name: 'does nothing', calls: [] });
-  if (mustTell) cases.push({ name: 'tells nothing', calls });
-  if (!demandsChange) return cases;
-  cases.push({ name: 'claims without doing', calls: calls.filter((_, i) => !writes.includes(i)), say: say ?? 'Done.' });
-  if (writes.length > 1)
-    for (const at of writes)
-      cases.push({
-        name: `leaves out ${calls[at].name} (call ${at + 1})`,
-        calls: calls.filter((_, i) => i !== at),
-        say,
-      });
-  const changed = (at: number, key: string, value: Json, shown: string): FailureCase => ({
-    name: `${calls[at].name} with ${key} ${shown}`,
-    calls: calls.map((call, i) => (i === at ? { ...call, arguments: { ...call.arguments, [key]: value } } : call)),
-    say,
-  });
-  const entities = new Entities(reference.end.initialState);
-  for (const at of writes)
-    for (const [key, value] of Object.entries(calls[at].arguments)) {
-      const other = nextEntity(entities, value);
-      if (other !== undefined) cases.push(changed(at, key, other, other));
-    }
-  const wish = spoken(wishOf(task));
-  for (const at of writes) {
-    const tool = tools.find(({ name }) => name === calls[at].name);
-    const properties = (tool?.parameters.properties ?? {}) as JsonObject;
-    for (const [key, value] of Object.entries(calls[at].arguments)) {
-      const other = otherValue(value, properties[key]);
-      // A value that the user names: another value is another wish.
-      if (other !== undefined && isNamed(wish, value)) cases.push(changed(at, key, other, JSON.stringify(other)));
-    }
-  }
-  return cases;
-}
-
-/** Another entity of the collection that a value names one of. */
-function nextEntity(entities: Entities, value: Json): string | undefined {
-  const entity = typeof value === 'string' ? entities.find(value) : undefined;
-  if (entity === undefined) return undefined;
-  const ids = [...entities.collections.get(entity.collection)!.keys()];
-  const other = ids[(ids.indexOf(entity.id) + 1) % ids.length];
-  return other === entity.id ? undefined : other;
-}
-
-/** Another value that the schema allows, where that is easily found. */
-function otherValue(value: Json, schema: Json | undefined): Json | undefined {
-  const choices = isRecord(schema ?? null) ? (schema as JsonObject).enum : undefined;
-  if (Array.isArray(choices)) return choices.find((choice) => choice !== value);
-  if (typeof value === 'number') return value + 1;
-  return typeof value === 'boolean' ? !value : undefined;
-}
-
-function isNamed(wish: string, value: Json): boolean {
-  if (typeof value === 'number') return new RegExp(`(?<![\\d.])${value}(?![\\d]|\\.\\d)`).test(wish);
-  return typeof value === 'string' && value.length > 0 && wish.includes(spoken(value));
-}
-
-function spoken(text: string): string {
-  return text.toLowerCase().replaceAll('_', ' ');
 }
 
 /** What the user of a task wants and is. What is seen first, where the goal opens it, is no part of that. */

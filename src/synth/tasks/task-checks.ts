@@ -7,10 +7,10 @@ import { compileSchema, type SchemaCheck, stateHash } from '../../env/state/stat
 import type { CallSpec, CheckResult, EpisodeEnd, ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Prediction } from '../../env/tools/prediction.js';
-import { isWorkedOutLater, rulesResponder } from '../../env/tools/rules-responder.js';
+import { proposalOf } from '../../env/tools/process-checks.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
-import { isSolvedAtStart, SOLVED_AT_START, verifyEpisode } from '../../env/tools/verify-episode.js';
+import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import { Entities } from './entity-swap.js';
 
 /** Why a proposal is no task, by kind. */
@@ -63,9 +63,18 @@ interface PlayedCall {
   readonly state: JsonObject;
 }
 
+interface Play {
+  readonly domain: ToolsDomain;
+  readonly task: ToolsTask;
+  readonly responder: Responder;
+  readonly seed?: number;
+  /** Whether the user is asked, and says yes, where the task wants a call confirmed. */
+  readonly asks?: boolean;
+}
+
 /** What the conversation would be: the user's wish, the calls and their answers, what is said at the end. */
 export async function playCalls(
-  { domain, task, responder, seed = 0 }: { domain: ToolsDomain; task: ToolsTask; responder: Responder; seed?: number },
+  { domain, task, responder, seed = 0, asks = true }: Play,
   calls: readonly CallSpec[],
   say?: string,
 ): Promise<Played> {
@@ -79,6 +88,8 @@ export async function playCalls(
   let hasEnded = false;
   for (const [step, { name, arguments: given }] of calls.entries()) {
     const call: ToolCall = { id: `call_${step}`, name, arguments: given };
+    if (asks && task.verifier.confirmed?.includes(name))
+      messages.push({ role: 'assistant', content: proposalOf(call) }, { role: 'user', content: 'Yes, please.' });
     messages.push({ role: 'assistant', content: null, toolCalls: [call] });
     const prediction = await responder.answer({ domain, task, state, messages: [...messages], call, step, seed });
     const { observation, isError, operations } = prediction;
@@ -179,7 +190,7 @@ function verdictFaults(checks: readonly CheckResult[]): Rejection[] {
 const ID_KEY = /(^|_)ids?$|Ids?$/;
 
 /** One sentence for each id in calls that neither the state nor any answer before the call has: such a task cannot be solved. */
-export function unknownIds(initialState: JsonObject, answers: readonly PlayedCall[]): string[] {
+function unknownIds(initialState: JsonObject, answers: readonly PlayedCall[]): string[] {
   let state = initialState;
   let told = '';
   const faults: string[] = [];
@@ -195,7 +206,7 @@ export function unknownIds(initialState: JsonObject, answers: readonly PlayedCal
 }
 
 /** Strings under keys that name ids, at any depth. */
-function idsIn(value: Json, key = ''): string[] {
+export function idsIn(value: Json, key = ''): string[] {
   if (typeof value === 'string') return ID_KEY.test(key) ? [value] : [];
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.flatMap((part) => idsIn(part, key));
@@ -223,50 +234,4 @@ function valuesOf(value: Json): ReadonlySet<string> {
   const found = new Set([...keys, ...Object.values(value as JsonObject).flatMap((part) => [...valuesOf(part)])]);
   if (Object.isFrozen(value)) held.set(value, found);
   return found;
-}
-
-export interface TaskFault {
-  readonly task: string;
-  readonly problem: string;
-}
-
-/**
- * What is wrong with a domain's own tasks: whose verifier pays for nothing, loses its reference, or passes a failure that it must
- * refuse. Tasks whose work is found out when they begin are left out, as beginning each may take minutes; so are plays of domains
- * without rules.
- */
-export async function taskFaults(
-  domain: ToolsDomain,
-  tasks: readonly ToolsTask[] = domain.tasks,
-): Promise<TaskFault[]> {
-  const faults: TaskFault[] = [];
-  for (const task of tasks) {
-    if (isWorkedOutLater(task)) continue;
-    const problems = isSolvedAtStart(domain, task) ? [SOLVED_AT_START] : [];
-    problems.push(...(await playedFaults(domain, task)));
-    faults.push(...problems.map((problem) => ({ task: task.id, problem })));
-  }
-  return faults;
-}
-
-async function playedFaults(domain: ToolsDomain, task: ToolsTask): Promise<string[]> {
-  const { reference, failures = [], verifier } = task;
-  const { rules } = domain;
-  if (rules === undefined || reference === undefined) return [];
-  const called = [...reference.calls, ...failures.flatMap(({ calls }) => calls)];
-  if (called.some(({ name }) => !rules.tools.has(name))) return [];
-  const responder = rulesResponder(domain, 'rules');
-  const problems: string[] = [];
-  const { played } = await checkReference(domain, task, responder);
-  const failedCheck = (end: EpisodeEnd) =>
-    checksOf(domain, task, end, played.end.finalState).find(({ passed }) => passed === false);
-  // What a reference says is often left out.
-  const isSilent = reference.say === undefined && (verifier.communicate ?? []).length > 0;
-  const lost = isSilent ? undefined : failedCheck(played.end);
-  if (lost !== undefined) problems.push(`its verifier fails its reference: ${lost.name}: ${lost.reason}`);
-  for (const { name, calls, say } of failures) {
-    const { end } = await playCalls({ domain, task, responder }, calls, say);
-    if (failedCheck(end) === undefined) problems.push(`its verifier passes the failure "${name}"`);
-  }
-  return problems;
 }

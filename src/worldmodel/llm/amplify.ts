@@ -103,6 +103,10 @@ class TrajectoryReplay {
 
   private takeResult(turn: Turn, call: ToolCall, result: Turn, operations: readonly Operation[]): readonly string[] {
     const { state, domain, messages } = this;
+    const { earned = [] } = domain.rules ?? {};
+    const minted = operations.find(({ path }) => path === '' || earned.includes(path.split('/')[1]));
+    if (minted !== undefined)
+      return [`the result of ${call.name} changes "${minted.path}": what is earned is not decided here.`];
     const isError = reportsError(result.content);
     const proposal = { operations, observation: result.content, isError, confidence: 1 };
     const checked = checkProposal({ domain, state, call, messages, proposal });

@@ -18,11 +18,21 @@ export const llmSection = z
   .strictObject({
     retrieval: retrievalSection(
       'transitions',
-      count.default(20).describe('Similar recorded transitions shown to the model; 0: none.'),
-      positive.default(2_000).describe('Characters of one transition; longer observations are cut.'),
+      count.default(3).describe('Similar recorded transitions added to the prompt for each call; 0: none.'),
+      positive.default(400).describe('Characters of one transition; longer observations are cut.'),
     ),
-    historyTokens: count.default(4_000).describe('Tokens of the conversation shown, newest first.'),
-    stateTokens: positive.default(6_000).describe('Tokens of the state shown; a larger state is cut to what matters.'),
+    historyTokens: count
+      .default(2_000)
+      .describe('Tokens of the conversation shown; a longer one begins anew with its newest half.'),
+    instructions: z
+      .enum(['full', 'short'])
+      .default('full')
+      .describe(
+        '`short`: neither policy, tools, schema nor rules of the reply are shown, as to a model that was trained on this domain (export `world-model`).',
+      ),
+    stateTokens: positive
+      .default(900)
+      .describe('Tokens of the state shown in an episode; a larger state is cut to what its calls need.'),
     ...replyKeys('reply'),
     minConfidence,
   })

@@ -45,7 +45,7 @@ export class LlmUser implements UserSimulator {
 
   constructor(private readonly options: LlmUserOptions) {
     this.temperature = options.temperature ?? 0.7;
-    this.maxTokens = options.maxTokens ?? 1_024;
+    this.maxTokens = options.maxTokens ?? 4_096;
     this.friction = options.friction ?? 0;
     const friction = this.friction > 0 ? `:${this.friction}` : '';
     this.version = `llm-user:2:${options.model.version}:${this.temperature}:${this.maxTokens}${friction}`;
@@ -87,7 +87,7 @@ export class LlmUser implements UserSimulator {
     const schema = tools.length > 0 ? ACTING_SCHEMA : SCHEMA;
     try {
       const reply = await this.options.model.chat(
-        { messages, schema, temperature, maxTokens, seed, attempt },
+        { messages, schema, temperature, maxTokens, seed, attempt, session: `${query.task.id} ${query.seed}` },
         { signal },
       );
       const { content = '', done = false } = userTurnReply.loose().safeParse(reply.json).data ?? {};

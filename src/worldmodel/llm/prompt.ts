@@ -1,13 +1,19 @@
-// The part of a state that matters for one call: entities that the call names or describes, those named in what was said
-// and shown, and what these point to. A small state is shown whole. The slice has the shape of the state itself, so that
-// paths into it are paths into the state; what was left out is counted.
+// What a language model is told to be the tools of a domain. A system prompt that is the same for all calls of the domain;
+// then the episode, to which each call only adds: what was said and called since the call before, records of similar calls,
+// and the part of the state at the episode's start that matters now; last what differs from that start, and the call. So a
+// server's prefix cache holds all but the end. All of it follows from the conversation, the task and the state.
+//
+// The part of a state that matters: entities that the call names or describes, those named in what was said and shown, and
+// what these point to. A small state is shown whole. The slice has the shape of the state itself, so that paths into it are
+// paths into the state; what was left out is counted.
 
-import type { Json, JsonObject } from '../../core/canonical-json.js';
-import type { CallSpec, ToolSpec } from '../../env/tools/domain.js';
-import type { Message, ToolCall } from '../../env/tools/message.js';
+import { isDeepStrictEqual } from 'node:util';
+import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { allTools, type ToolSpec, type ToolsDomain } from '../../env/tools/domain.js';
+import { callsOf, type Message, type ToolCall } from '../../env/tools/message.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import { estimateTokens } from '../../llm/completion.js';
-import type { ChatMessage } from '../../llm/language-model.js';
 import { wordsIn, wordsOf } from '../tools/checks.js';
 
 interface SliceQuery {
@@ -17,6 +23,8 @@ interface SliceQuery {
   /** What was said and shown, newest last; nearer the end counts for more. */
   readonly texts: readonly string[];
   readonly tokens: number;
+  /** What was shown before, by path: not shown again, and added to. */
+  readonly shown?: Map<string, string>;
 }
 
 interface StateSlice {
@@ -45,6 +53,8 @@ const SAMPLE_KEYS = 5;
 /** What an entity is worth showing for: named by the call, holding words of it that few others hold, named in what was said. */
 const NAMED_BY_CALL = 1_000;
 const DESCRIBED_AT_MOST = 900;
+/** What it adds that those which an entity names may be needed, too; and that a word is rare. */
+const LINKED_AT_MOST = 95;
 const SAID_AT_MOST = 90;
 
 /** Entities that are tried at most, and that may point to others. */
@@ -52,6 +62,8 @@ const CANDIDATES = 300;
 const LINKING = 40;
 /** With fewer tokens left nothing more is tried. */
 const LEAST_TOKENS = 40;
+/** Of the tokens that a call may add, the share for entities that hold no word of it: what those that it names point to. */
+const LINKED_SHARE = 1 / 3;
 
 type Cuts = Record<string, CutCollection & { shown: number; hidden: string[] }>;
 
@@ -61,9 +73,9 @@ interface Entity {
   readonly value: Json;
 }
 
-export function sliceState({ state, given, texts, tokens }: SliceQuery): StateSlice {
+export function sliceState({ state, given, texts, tokens, shown: before }: SliceQuery): StateSlice {
   const tokensOf = measure();
-  if (tokensOf(state) <= tokens) return { complete: true, state, collections: {} };
+  if (before === undefined && tokensOf(state) <= tokens) return { complete: true, state, collections: {} };
   const slice: Record<string, Record<string, Json>> = {};
   const collections: Cuts = {};
   const entities: Entity[] = [];
@@ -73,27 +85,38 @@ export function sliceState({ state, given, texts, tokens }: SliceQuery): StateSl
       collections[`/${collection}`] = cutOf(part, 0);
       entities.push(...Object.entries(part).map(([key, value]) => ({ collection, key, value })));
       slice[collection] = {};
-    } else {
+    } else if (!before?.has(`/${collection}`)) {
       slice[collection] = part as unknown as Record<string, Json>;
+      before?.set(`/${collection}`, '');
       left -= tokensOf(part);
     }
   }
   const asked = wordsIn(Object.values(given));
   const named = new Set([...asked, ...texts.flatMap(wordsOf)]);
-  for (const [{ collection, key, value }, worth] of scored(entities, asked, texts)) {
+  const candidates = scored(entities, asked, texts);
+  const namesSome = candidates.length > 0 && candidates[0][1] >= NAMED_BY_CALL;
+  for (const [{ collection, key, value }, worth] of candidates) {
     const isNamed = worth >= NAMED_BY_CALL;
     if (left < LEAST_TOKENS && !isNamed) break;
+    const isLinked = worth <= LINKED_AT_MOST;
+    if (before !== undefined && namesSome && isLinked && left < tokens * (1 - LINKED_SHARE)) break;
     // Collections within an entity are cut to entries that were named; those of one that the call names only if need be.
     const cuts: Cuts = {};
     const isWhole = isNamed && tokensOf(value) <= left / 2;
     const shown = pruned(value, `/${collection}/${key}`, isWhole ? asked : named, isWhole, cuts);
-    const needed = estimateTokens(JSON.stringify(shown)) + 8;
+    const path = `/${collection}/${key}`;
+    const text = JSON.stringify(shown);
+    // An entity that was shown in part is shown again where the call names more of it.
+    const earlier = before?.get(path);
+    if (earlier !== undefined && (!isNamed || Object.keys(cuts).length === 0 || earlier === text)) continue;
+    const needed = estimateTokens(text) + 8;
     // What the call names is shown even if it takes more than its share: up to as much again.
     if (needed > left + (isNamed ? tokens : 0)) {
       if (isNamed) collections[`/${collection}`].hidden.push(key);
       continue;
     }
     left -= needed;
+    before?.set(path, text);
     slice[collection][key] = shown;
     collections[`/${collection}`].shown += 1;
     Object.assign(collections, cuts);
@@ -122,7 +145,7 @@ function scored(entities: readonly Entity[], asked: ReadonlySet<string>, texts: 
   for (const [entity, score] of described(entities, asked)) raise(entity, Math.min(DESCRIBED_AT_MOST, score));
   for (const [i, text] of texts.entries())
     raiseNamed(wordsOf(text), SAID_AT_MOST * (0.5 + (i + 1) / (2 * texts.length)));
-  for (const [{ value }, score] of best(LINKING)) raiseNamed(wordsIn(value), score / 4);
+  for (const [{ value }, score] of best(LINKING)) raiseNamed(wordsIn(value), Math.min(score / 4, LINKED_AT_MOST));
   return best(CANDIDATES);
 }
 
@@ -200,94 +223,416 @@ export interface Refused {
   readonly problems: readonly string[];
 }
 
-interface PromptParts {
-  readonly policy: string;
-  readonly tools: readonly ToolSpec[];
-  readonly schema: JsonObject;
-  readonly references: readonly JsonObject[];
-  /** Messages, oldest first. */
-  readonly history: readonly JsonObject[];
-  readonly state: StateSlice;
-  readonly call: CallSpec;
-  readonly refused: Refused | undefined;
-}
-
 const ROLE = `You simulate the tools of an environment in which an agent serves a user. For one call of the agent you answer what the tool does, as its program would: exactly, without helping the agent and without inventing anything.`;
 
 const RULES = [
-  'Reason first: look up what the call needs, decide whether the call is possible, work out what follows.',
-  'The observation is the very text the tool returns, in the form the references show: JSON or a short sentence, no comment. A call that fails returns "Error: " and the reason.',
-  'Be as strict as a program. A call fails if something it names does not exist or its description forbids it. Never play along. The policy binds the agent; a tool enforces of it only what its description or the references show.',
-  'References of episode "own" happened in this very episode and are facts. Those of "other" happened elsewhere: they show how tools behave; their entities may be different here.',
-  'reward and terminated are recorded, nothing more. confidence is the probability that your answer is right in every detail.',
-  'Section State is the truth. Where "complete" is false it is the part that matters: "collections" says how many entries each collection has and how many are shown. An entity that the call names by its id, and that is neither shown nor "hidden", does not exist.',
-  'operations are the changes of the state, as JSON Patch with paths into State; "value" is JSON written as text. Tools of kind read or generic change nothing, and neither does a call that fails. Change all that the tool changes, and nothing else.',
-  'Use no id that is not in State, History or Call, unless an operation creates it.',
+  'Reason first: look up what the call needs, decide whether it is possible, work out what follows.',
+  'The observation is the very text the tool returns, in the form of past answers: JSON (which sections show as such) or a short sentence, no comment. A call that fails returns "Error: " and the reason.',
+  'Be as strict as a program: a call fails if something it names does not exist or its description forbids it. The policy binds the agent; a tool enforces of it only what its description or past calls show.',
+  'Episode tells what was said and called in this very episode: facts. Records are calls of other episodes: they show how tools behave; their entities may be different here.',
+  'State shows entities as they were when the episode began, Changed what is otherwise now: an entity there replaces the one in State; "removed" is gone, "partial" is not shown whole. Together they are the truth. Collections counts the entries of those not shown whole. An entity that the call names by its id, and that is neither shown nor "hidden", does not exist.',
+  'operations change the state as it is now, as JSON Patch; "value" is JSON written as text. Tools of kind read or generic change nothing, and neither does a call that fails. Change all that the tool changes, and nothing else.',
+  'Use no id that is not in State, Changed, Episode or Call, unless an operation creates it.',
+  'reward and terminated are only recorded. confidence is the probability that your answer is right in every detail.',
 ];
 
-export function renderPrompt(parts: PromptParts): ChatMessage[] {
-  const { policy, tools, schema, references, history, state, call, refused } = parts;
-  const system = [
+const DECLARED =
+  'Your answer is held to these, in CEL over "call" (the arguments) and "state": what a call needs ("enforces"), all that a success changes ("effects", one after another), what it answers, and what always holds of the data ("invariants").';
+
+const systemTexts = new WeakMap<ToolsDomain, string>();
+
+const REPLY_FORM =
+  'Reply with one JSON object with the keys reasoning, operations (each with op, path, value), observation, reward, terminated, confidence, in this order.';
+
+/** The same text for all calls of a domain. @param isShort for a model that was trained on it: what it has learned is left out */
+export function systemText(domain: ToolsDomain, isShort = false): string {
+  if (isShort) return [ROLE, DATA_NOTICE, REPLY_FORM].join('\n\n');
+  const known = systemTexts.get(domain);
+  if (known !== undefined) return known;
+  const { policy, stateSchema, declared } = domain;
+  const text = [
     ROLE,
     DATA_NOTICE,
     `## Rules\n${RULES.map((rule, i) => `${i + 1}. ${rule}`).join('\n')}`,
-    `## Policy of the agent\n${policy}`,
-    `## Tools\n${tools.map((tool) => oneLine(tool as unknown as Json)).join('\n')}`,
-    `## Schema of the state\n${oneLine(schema)}`,
-    'Reply with one JSON object with the keys reasoning, operations, observation, reward, terminated, confidence, in this order.',
-  ];
-  const sections: Section[] = [
-    { heading: 'References', content: references },
-    { heading: 'History', content: history },
-    { heading: 'State', content: state as unknown as Json },
-    { heading: 'Call', content: { ...call } },
-    ...(refused === undefined ? [] : [{ heading: 'Refused', content: { ...refused } as unknown as Json }]),
-  ];
-  const task =
-    refused === undefined ? 'Answer the call.' : 'Your answer in section Refused has problems. Answer the call anew.';
+    `## Policy of the agent\n${policy.trim()}`,
+    `## Tools\n${signatures(allTools(domain)).join('\n')}`,
+    `## Types of the state\n${typesOf(stateSchema).join('\n')}`,
+    ...(declared === undefined ? [] : [`## Declared rules\n${DECLARED}\n${oneLine(declared.file as Json)}`]),
+    REPLY_FORM,
+  ].join('\n\n');
+  systemTexts.set(domain, text);
+  return text;
+}
+
+/** Tools with their parameters as types; what a parameter is, is said where it first stands. */
+function signatures(tools: readonly ToolSpec[]): string[] {
+  const said = new Set<string>();
+  return tools.map(({ name, description, parameters, kind, terminates, returns, enforces }) => {
+    const given = Object.entries((parameters.properties ?? {}) as JsonObject).map(([key, part]): [string, Json] => {
+      const whole = `${key} ${oneLine(part)}`;
+      if (!said.has(whole) || !isJsonObject(part)) {
+        said.add(whole);
+        return [key, part];
+      }
+      const { description: _, ...rest } = part;
+      return [key, rest];
+    });
+    const type = typeText({ ...parameters, properties: Object.fromEntries(given) }, NO_NAMES);
+    const ends = terminates === true ? ', ends the episode' : '';
+    const told = {
+      ...(returns && { returns }),
+      ...(enforces && { enforces: enforces as unknown as Json }),
+    } as JsonObject;
+    const declared = Object.keys(told).length === 0 ? '' : ` ${oneLine(told)}`;
+    return `${kind}${ends} ${name}${type}: ${oneLineOf(description)}${declared}`;
+  });
+}
+
+/** Names of patterns that have one. */
+type Names = ReadonlyMap<Json, string>;
+const NO_NAMES: Names = new Map();
+
+/** A JSON Schema as types, a line for the whole and for each of its definitions: as exact, in a third of the tokens. */
+function typesOf({ $defs, definitions, ...schema }: JsonObject): string[] {
+  const named = Object.entries({ ...(definitions as JsonObject), ...($defs as JsonObject) });
+  const patterns = named.flatMap(([name, type]): [Json, string][] =>
+    isJsonObject(type) && typeof type.pattern === 'string' ? [[type.pattern, name]] : [],
+  );
+  const names = new Map(patterns);
   return [
-    { role: 'system', content: system.join('\n\n') },
-    { role: 'user', content: `${renderSections(sections)}\n\n${task}` },
+    `state = ${typeText(schema, names)}`,
+    ...named.map(([name, type]) => `${name} = ${typeText(type, new Map([...names].filter(([, of]) => of !== name)))}`),
   ];
 }
 
-const MAX_CONTENT_CHARS = 4_000;
+const DESCRIBED = new Set([
+  'title',
+  '$schema',
+  '$id',
+  '$comment',
+  'default',
+  'examples',
+  'required',
+  'description',
+  'uniqueItems',
+]);
+const PLAIN = new Set([
+  ...[
+    'type',
+    'properties',
+    'patternProperties',
+    'additionalProperties',
+    'items',
+    '$ref',
+    '$defs',
+    'enum',
+    'const',
+    'anyOf',
+  ],
+  ...[
+    'oneOf',
+    'minimum',
+    'maximum',
+    'minLength',
+    'maxLength',
+    'minItems',
+    'maxItems',
+    'pattern',
+    'propertyNames',
+    'format',
+  ],
+]);
 
-/** Newest messages within `tokens`, oldest first. */
-export function historyOf({ messages, call }: Pick<CallQuery, 'messages' | 'call'>, tokens: number): JsonObject[] {
-  const entries = messages.flatMap((message) => entryOf(message, call.id));
+function typeText(schema: Json | undefined, names: Names): string {
+  if (!isJsonObject(schema ?? null)) return schema === false ? 'never' : 'any';
+  const node = schema as JsonObject;
+  const { description } = node;
+  // What has no short form is told in its own.
+  if (Object.keys(node).some((key) => !PLAIN.has(key) && !DESCRIBED.has(key))) return oneLine(node);
+  const said = typeof description === 'string' ? ` (${oneLineOf(description)})` : '';
+  return `${bareType(node, names)}${said}`;
+}
+
+function bareType(node: JsonObject, names: Names): string {
+  const { $ref, enum: values, const: only, anyOf, oneOf = anyOf, type, pattern, items } = node;
+  if (typeof $ref === 'string') return $ref.replace(/^#\/(\$defs|definitions)\//, '');
+  if (Array.isArray(values)) return values.map(literal).join('|');
+  if (only !== undefined) return literal(only);
+  if (Array.isArray(oneOf)) return oneOf.map((one) => typeText(one, names)).join('|');
+  if (Array.isArray(type)) return type.map((one) => bareType({ ...node, type: one }, names)).join('|');
+  if (type === 'object' || isJsonObject(node.properties ?? null)) return objectType(node, names);
+  if (type === 'array') return `list of ${typeText(items, names)}${range(node.minItems, node.maxItems)}`;
+  if (type === 'string')
+    return typeof pattern === 'string'
+      ? (names.get(pattern) ?? `/${pattern}/`)
+      : `text${range(node.minLength, node.maxLength)}`;
+  return `${type ?? 'any'}${range(node.minimum, node.maximum)}`;
+}
+
+function objectType(
+  { properties, patternProperties, additionalProperties, required, propertyNames }: JsonObject,
+  names: Names,
+): string {
+  const needed = new Set((required ?? []) as readonly string[]);
+  const keys = Object.entries((properties ?? {}) as JsonObject).map(
+    ([key, part]) => `${key}${needed.has(key) ? '' : '?'}: ${typeText(part, names)}`,
+  );
+  const patterns = Object.entries((patternProperties ?? {}) as JsonObject).map(
+    ([key, part]) => `[${names.get(key) ?? `/${key}/`}]: ${typeText(part, names)}`,
+  );
+  const isOpen = additionalProperties !== undefined && additionalProperties !== false;
+  const anyKey = propertyNames === undefined ? 'any key' : typeText(propertyNames, names);
+  const more = isOpen ? [`[${anyKey}]: ${typeText(additionalProperties, names)}`] : [];
+  return `{${[...keys, ...patterns, ...more].join(', ')}}`;
+}
+
+function range(low: Json | undefined, high: Json | undefined): string {
+  return low === undefined && high === undefined ? '' : ` ${low ?? ''}..${high ?? ''}`;
+}
+
+/** As JSON, without quotes where it can be nothing else. */
+function literal(value: Json): string {
+  const isWord =
+    typeof value === 'string' && /^[A-Za-z][\w-]*$/.test(value) && !/^(true|false|null|text|any)$/.test(value);
+  return isWord ? value : oneLine(value);
+}
+
+function oneLineOf(text: string): string {
+  return text.replace(/\s+/g, ' ').replaceAll('<', '\\u003c').trim();
+}
+
+/** Characters of one message, and of what a call answered. */
+const MAX_CONTENT_CHARS = 1_000;
+
+export interface EpisodeLimits {
+  /** Of the conversation, and of the state, before the episode's text begins anew with what matters now. */
+  readonly historyTokens: number;
+  readonly stateTokens: number;
+}
+
+/** Records worth showing for a call, best first, as they are shown. */
+export type RecordsOf = (call: ToolCall, callsBefore: readonly ToolCall[]) => readonly JsonObject[];
+
+/** What one call adds to the text of its episode. */
+interface Addition {
+  readonly text: string;
+  readonly historyTokens: number;
+  readonly stateTokens: number;
+}
+
+/** What was told up to a call, by the message that answered it: an episode's messages are the same objects for all its calls. */
+export type Told = WeakMap<
+  Message,
+  { readonly row: number; readonly start: JsonObject; readonly episode: EpisodeText }
+>;
+
+/** The text of an episode as it grows, call by call. */
+class EpisodeText {
+  private additions: readonly Addition[] = [];
+  private shown: ReadonlyMap<string, string> = new Map();
+  private records: ReadonlySet<string> = new Set();
+
+  constructor(
+    private readonly start: JsonObject,
+    private readonly limits: EpisodeLimits,
+    private readonly said: readonly JsonObject[] = [],
+  ) {}
+
+  get text(): string {
+    return this.additions.map(({ text }) => text).join('\n\n');
+  }
+
+  /** With what is new to a call: entries since the call before, records, and the state it needs. */
+  with(call: ToolCall, entries: readonly JsonObject[], records: readonly JsonObject[]): EpisodeText {
+    const { historyTokens, stateTokens } = this.limits;
+    const said = [...this.said, ...entries];
+    const next = new EpisodeText(this.start, this.limits, said);
+    next.additions = [...this.additions, next.addition(call, entries, records, this)];
+    const sum = (of: keyof Omit<Addition, 'text'>) =>
+      next.additions.reduce((total, addition) => total + addition[of], 0);
+    const isFirst = this.additions.length === 0;
+    if (isFirst || (sum('historyTokens') <= historyTokens && sum('stateTokens') <= stateTokens)) return next;
+    // Begun anew, with the newest of what was said.
+    const fresh = new EpisodeText(this.start, this.limits, said);
+    fresh.additions = [
+      fresh.addition(call, newest(said, historyTokens / 2), records, new EpisodeText(this.start, this.limits)),
+    ];
+    return fresh;
+  }
+
+  private addition(
+    call: ToolCall,
+    entries: readonly JsonObject[],
+    records: readonly JsonObject[],
+    before: EpisodeText,
+  ): Addition {
+    const { start, limits } = this;
+    const shown = new Map(before.shown);
+    const known = new Set(before.records);
+    const fresh = records.filter((record) => known.size < known.add(oneLine(record)).size);
+    const texts = entries.map((entry) => JSON.stringify(entry));
+    const tokens = Math.ceil(limits.stateTokens / 3);
+    const slice =
+      before.shown.size === 0 && measure()(start) <= limits.stateTokens
+        ? wholeState(start, shown)
+        : sliceState({ state: start, given: call.arguments, texts, tokens, shown });
+    this.shown = shown;
+    this.records = known;
+    const state = Object.fromEntries(Object.entries(slice.state).filter(([, part]) => !isEmptyObject(part)));
+    const counted = countsOf(slice, before.shown.size === 0);
+    const sections = [
+      ...(entries.length === 0 ? [] : [{ heading: 'Episode', content: entries }]),
+      ...(fresh.length === 0 ? [] : [{ heading: 'Records', content: fresh }]),
+      ...(isEmptyObject(counted) ? [] : [{ heading: 'Collections', content: counted }]),
+      ...(isEmptyObject(state) ? [] : [{ heading: 'State', content: state }]),
+    ];
+    const size = (value: Json) => estimateTokens(JSON.stringify(value));
+    return { text: renderSections(sections), historyTokens: size(entries), stateTokens: size(state) };
+  }
+}
+
+function newest(entries: readonly JsonObject[], tokens: number): readonly JsonObject[] {
   let left = tokens;
   let from = entries.length;
-  while (from > 0) {
+  while (from > 0 && left > 0) {
     left -= estimateTokens(JSON.stringify(entries[from - 1]));
-    if (left < 0) break;
-    from -= 1;
+    if (left >= 0) from--;
   }
   return entries.slice(from);
 }
 
-function entryOf(message: Message, currentCall: string): JsonObject[] {
-  switch (message.role) {
-    case 'system':
-      return [];
-    case 'user':
-      return [{ role: 'user', content: clipped(message.content, MAX_CONTENT_CHARS) }];
-    case 'tool': {
-      const content = clipped(message.content, MAX_CONTENT_CHARS);
-      return [{ role: 'tool', name: message.name, content, error: message.isError === true }];
-    }
-    case 'assistant': {
-      const content = clipped(message.content ?? '', MAX_CONTENT_CHARS);
-      const calls = callsUntil(message.toolCalls ?? [], currentCall);
-      if (content === '' && calls.length === 0) return [];
-      return [{ role: 'assistant', content, calls }];
-    }
+function wholeState(state: JsonObject, shown: Map<string, string>): StateSlice {
+  for (const [key, part] of Object.entries(state)) {
+    shown.set(`/${key}`, '');
+    if (isJsonObject(part))
+      for (const [inner, value] of Object.entries(part)) shown.set(`/${key}/${inner}`, JSON.stringify(value));
+  }
+  return { complete: true, state, collections: {} };
+}
+
+function isEmptyObject(value: Json): boolean {
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}
+
+/** Sizes of collections that are cut, once; and keys that are named but too large to be shown. */
+function countsOf({ collections }: StateSlice, isFirst: boolean): JsonObject {
+  const found = Object.entries(collections).flatMap(([path, { size, hidden }]): [string, Json][] => {
+    const isNew = isFirst || path.indexOf('/', 1) > 0;
+    return hidden.length > 0 ? [[path, { size, hidden }]] : isNew ? [[path, size]] : [];
+  });
+  return Object.fromEntries(found);
+}
+
+/** The user's message: the episode up to the call, what differs from its start, the call, and a proposal for it that was refused. */
+export function episodeText(
+  query: CallQuery,
+  limits: EpisodeLimits,
+  recordsOf: RecordsOf,
+  told: Told,
+  refused?: Refused,
+): string {
+  const { domain, task, state, call } = query;
+  const start = initialStateOf(domain, task);
+  const changed = changesOf(start, state, call, limits.stateTokens);
+  const sections: Section[] = [
+    ...(isEmptyObject(changed) ? [] : [{ heading: 'Changed', content: changed }]),
+    { heading: 'Call', content: { name: call.name, arguments: call.arguments } },
+    ...(refused === undefined ? [] : [{ heading: 'Refused', content: { ...refused } as unknown as Json }]),
+  ];
+  const request =
+    refused === undefined ? 'Answer the call.' : 'Your answer in section Refused has problems. Answer the call anew.';
+  return [episodeUpTo(query, start, limits, recordsOf, told).text, renderSections(sections), request].join('\n\n');
+}
+
+function episodeUpTo(
+  { messages, call, row = -1 }: CallQuery,
+  start: JsonObject,
+  limits: EpisodeLimits,
+  recordsOf: RecordsOf,
+  told: Told,
+): EpisodeText {
+  const calls = new Map(messages.flatMap(callsOf).map((made) => [made.id, made]));
+  const made: ToolCall[] = [];
+  let episode = new EpisodeText(start, limits);
+  let entries: JsonObject[] = [];
+  const add = (answered: ToolCall, answer?: Message) => {
+    const known = answer && told.get(answer);
+    const isSame = known?.row === row && known.start === start;
+    episode = isSame ? known.episode : episode.with(answered, entries, recordsOf(answered, made));
+    if (answer) told.set(answer, { row, start, episode });
+    made.push(answered);
+    entries = [];
+  };
+  for (const message of messages) {
+    if (message.role === 'user') entries.push({ user: clipped(message.content, MAX_CONTENT_CHARS) });
+    if (message.role === 'assistant' && message.content)
+      entries.push({ agent: clipped(message.content, MAX_CONTENT_CHARS) });
+    const answered = message.role === 'tool' ? calls.get(message.toolCallId) : undefined;
+    if (message.role !== 'tool' || answered === undefined) continue;
+    add(answered, message);
+    const { name, content, isError = false } = message;
+    entries.push(
+      callEntry({ name, arguments: answered.arguments, answer: clipped(content, MAX_CONTENT_CHARS), isError }),
+    );
+  }
+  add(call);
+  return episode;
+}
+
+interface Answered {
+  readonly name: string;
+  readonly arguments: JsonObject;
+  readonly answer: string;
+  readonly isError: boolean;
+}
+
+/** A call with its answer, as sections Episode and Records show it: an answer that is compact JSON as such, without escapes. */
+export function callEntry({ name, arguments: given, answer, isError }: Answered): JsonObject {
+  const entry = { call: name, arguments: given, answer: compactJson(answer) ?? answer };
+  return isError && !/^error\b/i.test(answer) ? { ...entry, error: true } : entry;
+}
+
+function compactJson(text: string): Json | undefined {
+  if (!/^[[{]/.test(text)) return undefined;
+  try {
+    const value = JSON.parse(text) as Json;
+    return JSON.stringify(value) === text ? value : undefined;
+  } catch {
+    return undefined;
   }
 }
 
-function callsUntil(calls: readonly ToolCall[], current: string): JsonObject[] {
-  const at = calls.findIndex(({ id }) => id === current);
-  return (at < 0 ? calls : calls.slice(0, at)).map(({ name, arguments: given }) => ({ name, arguments: given }));
+/** Parts of a state that are not what they were at the start, by entry; where they are many, those that matter for the call. */
+function changesOf(start: JsonObject, state: JsonObject, call: ToolCall, tokens: number): JsonObject {
+  if (start === state) return {};
+  const changed: Record<string, Json> = {};
+  const removed: string[] = [];
+  for (const [key, part] of Object.entries(state)) {
+    const before = start[key];
+    if (before === part || isDeepStrictEqual(before, part)) continue;
+    if (!isJsonObject(before ?? null) || !isJsonObject(part)) {
+      changed[key] = part;
+      continue;
+    }
+    const old = before as JsonObject;
+    changed[key] = Object.fromEntries(
+      Object.entries(part).filter(([inner, value]) => old[inner] !== value && !isDeepStrictEqual(old[inner], value)),
+    );
+    removed.push(
+      ...Object.keys(old)
+        .filter((inner) => !Object.hasOwn(part, inner))
+        .map((inner) => `/${key}/${inner}`),
+    );
+  }
+  removed.push(
+    ...Object.keys(start)
+      .filter((key) => !Object.hasOwn(state, key))
+      .map((key) => `/${key}`),
+  );
+  const { state: shown, collections } = sliceState({ state: changed, given: call.arguments, texts: [], tokens });
+  const kept = Object.fromEntries(Object.entries(shown).filter(([, part]) => !isEmptyObject(part)));
+  const partial = Object.keys(collections).filter((path) => path.indexOf('/', 1) > 0);
+  return { ...kept, ...(removed.length > 0 ? { removed } : {}), ...(partial.length > 0 ? { partial } : {}) };
 }
 
 export interface Section {

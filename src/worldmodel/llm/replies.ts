@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { type Cost, NO_COST } from '../../core/cost.js';
 import { ReverieError } from '../../core/errors.js';
+import { parseExactly } from '../../core/exact-numbers.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import type { Failed } from '../tools/backend-model.js';
 
@@ -24,6 +25,8 @@ export const predictionReply = z.strictObject({
 });
 
 export type ReplyOperation = z.output<typeof operation>;
+/** What a model writes, by what a backend reads of it. */
+export type WrittenReply = z.output<typeof predictionReply>;
 
 export const operationsReply = z.array(operation);
 
@@ -40,7 +43,8 @@ const looseOperation = z.looseObject({ op: z.string(), path: z.string() });
  * as JSON instead of text, paths without the first slash, numbers as text, further keys, and what may be left out. The rest
  * is left as it is, for the schema to refuse.
  */
-export function normalisedReply(reply: Json): Json {
+export function normalisedReply(written: Json): Json {
+  const reply = unwrapped(written);
   if (typeof reply !== 'object' || reply === null || Array.isArray(reply)) return reply;
   const {
     reasoning = '',
@@ -48,7 +52,7 @@ export function normalisedReply(reply: Json): Json {
     observation,
     reward = null,
     terminated = false,
-    confidence,
+    confidence = 0,
   } = reply as JsonObject;
   return {
     reasoning,
@@ -58,6 +62,14 @@ export function normalisedReply(reply: Json): Json {
     terminated,
     confidence: numberIn(confidence),
   };
+}
+
+/** The reply itself, where it stands in a list or under a key of its own. */
+function unwrapped(written: Json): Json {
+  if (typeof written !== 'object' || written === null || 'observation' in written) return written;
+  const parts = Object.values(written) as Json[];
+  const [only] = parts;
+  return parts.length === 1 && typeof only === 'object' && only !== null && 'observation' in only ? only : written;
 }
 
 /** The same of operations alone. */
@@ -100,7 +112,7 @@ export function parseOperations(
     if (op === 'remove') return { op, path };
     try {
       if (value.length > MAX_VALUE_CHARS) throw new Error('too long');
-      return { op, path, value: JSON.parse(value) as Json };
+      return { op, path, value: parseExactly(value) as Json };
     } catch {
       problems.push(
         `Operation ${i + 1} (${op} ${path}): its value is not JSON text; a string is written in its own quotes.`,

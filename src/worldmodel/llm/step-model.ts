@@ -5,14 +5,22 @@ import { contentHash, type Json, type JsonObject } from '../../core/canonical-js
 import type { Cost } from '../../core/cost.js';
 import { describeIssues } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import { stateHash } from '../../env/state/state.js';
-import { allTools } from '../../env/tools/domain.js';
+import type { ToolCall } from '../../env/tools/message.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
+import { callText, MAX_HISTORY } from '../../replay/experience/terms.js';
 import type { BackendModel, Failed, PredictOptions, RawProposal } from '../tools/backend-model.js';
-import { callsBefore } from '../tools/checks.js';
-import { clipped, historyOf, oneLine, type Refused, renderPrompt, sliceState } from './prompt.js';
+import {
+  callEntry,
+  clipped,
+  type EpisodeLimits,
+  episodeText,
+  oneLine,
+  type Refused,
+  systemText,
+  type Told,
+} from './prompt.js';
 import {
   failedReply,
   normalisedReply,
@@ -29,11 +37,12 @@ export interface LlmStepOptions extends PromptOptions {
   readonly minConfidence?: number;
 }
 
-const SCHEMA = replySchema('prediction', predictionReply);
+const SCHEMA = { ...replySchema('prediction', predictionReply), mend: normalisedReply };
 
 export class LlmStepModel implements BackendModel {
   readonly version: string;
   readonly repairs = true;
+  private readonly told: Told = new WeakMap();
 
   constructor(
     private readonly model: LanguageModel,
@@ -45,11 +54,12 @@ export class LlmStepModel implements BackendModel {
   }
 
   async predict(query: CallQuery, { repair, signal }: PredictOptions): Promise<RawProposal | Failed> {
-    const messages = stepMessages(query, this.options, this.index, repair);
+    const messages = stepMessages(query, this.options, this.index, repair, this.told);
     const { temperature, maxTokens } = this.options;
     const attempt = repair === undefined ? 0 : 1;
     const seed = Rng.fromSeed(query.seed).split('llm-step', query.step, attempt).uint32() >>> 1;
-    const request = { messages, schema: SCHEMA, temperature, maxTokens, seed, attempt };
+    const session = `${query.task.id} ${query.seed}`;
+    const request = { messages, schema: SCHEMA, temperature, maxTokens, seed, attempt, session };
     try {
       const reply = await this.model.chat(request, { signal });
       return unearned(query, parseReply(reply.json ?? null, reply.usage, this.versionOf(reply.model)));
@@ -92,16 +102,12 @@ function statedConfidence(claim: number): number {
   return claim >= 0 && claim <= 1 ? claim : 0;
 }
 
-// What a language model is told to be the tools of a domain: a system prompt that stays the same for all its calls (so that
-// servers keep it in their prefix caches), and one user message of sections for the call at hand.
-
 /** Counts changes of the prompt that can change answers. */
-const PROMPT_VERSION = 2;
+const PROMPT_VERSION = 3;
 
-interface PromptOptions {
+interface PromptOptions extends EpisodeLimits {
+  readonly instructions?: 'full' | 'short';
   readonly retrieval: RetrievalOptions;
-  readonly historyTokens: number;
-  readonly stateTokens: number;
 }
 
 export function stepMessages(
@@ -109,19 +115,16 @@ export function stepMessages(
   options: PromptOptions,
   index: ExperienceIndex | undefined,
   refused?: Refused,
+  told: Told = new WeakMap(),
 ): ChatMessage[] {
-  const { state, call, domain } = query;
-  const history = historyOf(query, options.historyTokens);
-  const references = index === undefined ? [] : otherReferences(query, stateHash(state), index, options.retrieval);
-  const texts = [...references, ...history].map((entry) => JSON.stringify(entry));
-  return renderPrompt({
-    ...{ policy: domain.policy, tools: allTools(domain), schema: domain.stateSchema, references, history, refused },
-    state: sliceState({ state, given: call.arguments, texts, tokens: options.stateTokens }),
-    call: { name: call.name, arguments: call.arguments },
-  });
+  const { retrieval } = options;
+  const recordsOf = (call: ToolCall, before: readonly ToolCall[]) =>
+    index === undefined || retrieval.k === 0 ? [] : similarRecords(query, call, before, index, retrieval);
+  return [
+    { role: 'system', content: systemText(query.domain, options.instructions === 'short') },
+    { role: 'user', content: episodeText(query, options, recordsOf, told, refused) },
+  ];
 }
-
-// Similar records (DreamGym's retrieval) are shown beside the call asked for.
 
 interface RetrievalOptions {
   readonly k: number;
@@ -131,36 +134,33 @@ interface RetrievalOptions {
   readonly exceptOwnTask: boolean;
 }
 
-/** Similar transitions of other episodes, nearest first. */
-function otherReferences(
-  query: CallQuery,
-  hash: string,
+/** Similar transitions of other episodes, nearest first (DreamGym's retrieval). */
+function similarRecords(
+  { row, task }: CallQuery,
+  { name, arguments: given }: ToolCall,
+  before: readonly ToolCall[],
   index: ExperienceIndex,
   options: RetrievalOptions,
 ): JsonObject[] {
-  if (options.k === 0) return [];
   const found = index.retrieve(
     {
-      call: { name: query.call.name, arguments: query.call.arguments },
-      history: callsBefore(query),
-      stateHash: hash,
+      call: { name, arguments: given },
+      history: before.slice(-MAX_HISTORY).map(callText),
       sources: options.sources,
-      ...(query.row === undefined ? {} : { beforeRow: query.row - options.lag }),
-      ...(options.exceptOwnTask ? { exceptTask: query.task.id } : {}),
+      ...(row === undefined ? {} : { beforeRow: row - options.lag }),
+      ...(options.exceptOwnTask ? { exceptTask: task.id } : {}),
     },
     options.k,
   );
-  return found.map(({ step }) => asReference(step, options.maxChars));
+  return found.map(({ step }) => asRecord(step, options.maxChars));
 }
 
-function asReference(step: ExperienceStep, maxChars: number): JsonObject {
-  const { call, isError, operations } = step;
-  const head: JsonObject = { episode: 'other', call: { name: call.name, arguments: call.arguments } };
-  const changes: JsonObject = operations === undefined ? {} : { operations: operations as unknown as Json };
-  const whole = { ...head, ...changes, observation: step.observation, isError };
-  const excess = oneLine(whole).length - maxChars;
-  if (excess <= 0) return whole;
-  const observation = clipped(step.observation, Math.max(200, step.observation.length - excess));
-  const cut = { ...head, ...changes, observation, isError };
-  return oneLine(cut).length <= maxChars ? cut : { ...head, observation: clipped(observation, maxChars / 4), isError };
+function asRecord({ call, isError, operations, observation }: ExperienceStep, maxChars: number): JsonObject {
+  const changes: JsonObject = operations?.length ? { operations: operations as unknown as Json } : {};
+  const record = (answer: string) => ({ ...callEntry({ ...call, answer, isError }), ...changes });
+  const excess = oneLine(record(observation)).length - maxChars;
+  if (excess <= 0) return record(observation);
+  const cut = record(clipped(observation, Math.max(200, observation.length - excess)));
+  if (oneLine(cut).length <= maxChars) return cut;
+  return callEntry({ ...call, answer: clipped(observation, maxChars / 4), isError });
 }

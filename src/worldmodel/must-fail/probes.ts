@@ -9,6 +9,7 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../c
 import { describeIssues, nearest, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
+import { collectionsOf, holds, recordsNamed, recordsReferred } from '../../env/state/records.js';
 import type { CallSpec, ToolOutcome, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
@@ -452,24 +453,16 @@ function truthWithoutRules(
   return entries && { says: JSON.stringify(entries), from: 'state' };
 }
 
-/** Entries of the state's collections that an argument names, and those that name the same; undefined where there is none. */
+/** Records that an argument names, those that name the same, and those that they refer to; undefined where there is none. */
 function entriesAbout(state: JsonObject, given: JsonObject): JsonObject[] | undefined {
-  const collections = Object.values(state).filter(isJsonObject);
-  const ids = Object.values(given)
-    .filter((value) => typeof value === 'string')
-    .filter((value) => collections.some((entries) => isJsonObject(entries[value])));
-  if (ids.length === 0) return undefined;
-  const isAbout = (id: string, entry: Json) => ids.includes(id) || ids.some((named) => hasValue(entry, named));
-  return collections.flatMap((entries) =>
-    Object.entries(entries)
-      .filter(([id, entry]) => isAbout(id, entry))
-      .map(([id, entry]): JsonObject => ({ id, entry })),
+  const named = Object.values(given).flatMap((value) => (typeof value === 'string' ? recordsNamed(state, value) : []));
+  if (named.length === 0) return undefined;
+  const naming = [...collectionsOf(state).values()].flatMap((records) =>
+    [...records].filter(([, value]) => named.some(({ id }) => holds(value, id))),
   );
-}
-
-function hasValue(value: Json, wanted: string): boolean {
-  if (typeof value !== 'object' || value === null) return value === wanted;
-  return Object.values(value).some((part) => hasValue(part as Json, wanted));
+  const referred = named.flatMap(({ value }) => recordsReferred(state, value));
+  const entries = [...[...named, ...referred].map(({ id, value }) => [id, value] as const), ...naming];
+  return [...new Map(entries.map(([id, entry]) => [entry, { id, entry }])).values()];
 }
 
 /** A read that the real environment answered before anything was changed. */

@@ -3,14 +3,13 @@
 
 import { reverieError } from '../../core/errors.js';
 import { Registry } from '../../core/registry.js';
-import { inducedBackend } from '../induced/entry.js';
 import { llmBackend } from '../llm/entry.js';
 import { sequenceBackend } from '../sequence/entry.js';
 import type { BackendEntry } from './backend-model.js';
 import { realBackend, replayBackend, rulesBackend } from './exact-backends.js';
 
-/** Keys of the section `model` that are no backend's, and what is no backend (`none`: no backend could answer; `schema`: a call that was not asked for). */
-const TAKEN = ['kind', 'backends', 'check', 'schema', 'none'];
+/** Keys of the section `model` that are no backend's, and what is no backend (`none`: no backend could answer; `schema`: a call that was not asked for; `memory`: a read that was answered before; `faults`: one that was kept from all). */
+const TAKEN = ['kind', 'backends', 'check', 'schema', 'none', 'memory', 'faults'];
 
 class Backends extends Registry<BackendEntry> {
   override register(entry: BackendEntry): void {
@@ -28,7 +27,6 @@ class Backends extends Registry<BackendEntry> {
 
 export const routerBackends: Registry<BackendEntry> = new Backends('backend', [
   rulesBackend,
-  inducedBackend,
   sequenceBackend,
   replayBackend,
   llmBackend,

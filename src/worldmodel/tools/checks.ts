@@ -5,18 +5,23 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../c
 import { ReverieError } from '../../core/errors.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { compileSchema, type SchemaCheck } from '../../env/state/state.js';
+import { callChecks } from '../../env/tools/check-action.js';
 import { allTools, type ToolSpec, type ToolsDomain } from '../../env/tools/domain.js';
-import type { Message, ToolCall } from '../../env/tools/message.js';
-import type { Operation, Prediction } from '../../env/tools/prediction.js';
+import { callsOf, type Message, type ToolCall, type ToolMessage } from '../../env/tools/message.js';
+import type { Operation, Prediction, StateCheck } from '../../env/tools/prediction.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
+import type { ExperienceStep } from '../../replay/experience/experience.js';
 import { callText, MAX_HISTORY } from '../../replay/experience/terms.js';
-import { inducedBreaches, inducedRefusals } from '../induced/induced-model.js';
 import type { RawProposal, Trust } from './backend-model.js';
+import { type HeldToState, heldToState } from './state-checks.js';
 
 /** Of one call: operations, levels of a value that one brings, and characters of what is said. */
 const MAX_OPERATIONS = 200;
 const MAX_DEPTH = 32;
 const MAX_OBSERVATION_CHARS = 100_000;
+
+/** What an agent is shown of a call that no backend could answer. */
+export const REFUSAL = 'Error: the call could not be carried out. Nothing was changed.';
 
 /** What a proposal is checked for beside schema, preconditions and invariants, as `model.check` of a scenario says. */
 interface CheckSettings {
@@ -24,6 +29,8 @@ interface CheckSettings {
   readonly provenance?: boolean;
   /** Whether a success must show what it says it did. */
   readonly outcome?: boolean;
+  /** Checks against the state that are left out. */
+  readonly skip?: readonly StateCheck[];
 }
 
 interface ProposalQuery {
@@ -36,9 +43,11 @@ interface ProposalQuery {
   /** `proposal` if absent. */
   readonly trust?: Trust;
   readonly check?: CheckSettings;
+  /** Records of the real environment that are near this call. */
+  readonly records?: readonly ExperienceStep[];
 }
 
-type CheckedProposal =
+type CheckedProposal = { readonly findings?: HeldToState['findings'] } & (
   | {
       readonly operations: readonly Operation[];
       readonly after: JsonObject;
@@ -46,7 +55,8 @@ type CheckedProposal =
       readonly observation: string;
       readonly problems?: undefined;
     }
-  | { readonly problems: readonly string[] };
+  | { readonly problems: readonly string[] }
+);
 
 /** The state after the proposal, or everything that is wrong with it: sentences that a model can repair it by. */
 export function checkProposal(query: ProposalQuery): CheckedProposal {
@@ -55,19 +65,33 @@ export function checkProposal(query: ProposalQuery): CheckedProposal {
   if (oversize.length > 0) return { problems: oversize };
   const applied = afterOperations(state, proposal.operations);
   if (typeof applied === 'string') return { problems: [applied, ...callProblems(query)] };
+  const { findings, problems: untrue } = againstState(query, applied);
   const problems = [
     ...callProblems(query),
     ...stateProblems(query, applied),
     ...unmetProblems(query, applied),
     ...idProblems(query),
+    ...untrue,
   ];
-  if (problems.length > 0) return { problems };
+  if (problems.length > 0) return { problems, findings };
   const { operations, isError, observation } = proposal;
   const isTested = operations.some(({ op }) => op === 'test');
   const kept = isTested ? operations.filter(({ op }) => op !== 'test') : operations;
   // Errors are told in the words of who answers.
   const shown = isError ? observation : (domain.rendering?.(applied) ?? observation);
-  return { operations: kept, after: applied, observation: shown };
+  return { operations: kept, after: applied, observation: shown, findings };
+}
+
+/** Where tools tell reads from writes: a world that is acted in by one tool is held to its own mechanics. */
+function againstState(query: ProposalQuery, after: JsonObject): HeldToState {
+  const { domain, state, call, proposal, trust, check, records } = query;
+  const tool = toolOf(domain, call.name);
+  if (trust === 'exact' || tool === undefined || domain.tools.every(({ kind }) => kind !== 'read'))
+    return { findings: {}, problems: [] };
+  return heldToState({
+    ...{ domain, tool, state, after, call, proposal, records, skip: check?.skip, isId: idPatternOf(domain) },
+    isKnown: (word) => stateMentions(state, word),
+  });
 }
 
 function sizeProblems({ operations, observation, confidence }: ProposalQuery['proposal']) {
@@ -105,21 +129,19 @@ function callProblems({ domain, state, call, proposal, trust }: ProposalQuery): 
     problems.push(`Tool ${call.name} is of kind ${spec?.kind ?? 'unknown'}: it must not change the state.`);
   if (changes && proposal.isError) problems.push('A call that fails must not change the state.');
   if (proposal.isError || trust === 'exact') return problems;
-  const reasons = [
-    ...(domain.rules?.preconditions(state, call as ToolCall) ?? []),
-    ...inducedRefusals(domain.induced, state, call),
+  const reasons = (domain.rules ?? domain.declared)?.preconditions(state, call as ToolCall) ?? [];
+  return [
+    ...problems,
+    ...reasons.map((reason) => `The call must fail here, with an error: ${reason}`),
+    ...callChecks(allTools(domain)).answerProblems(call.name, proposal.observation),
   ];
-  return [...problems, ...reasons.map((reason) => `The call must fail here, with an error: ${reason}`)];
 }
 
 function stateProblems({ domain, state }: ProposalQuery, after: JsonObject): string[] {
   if (after === state) return [];
   const fits = schemaCheckOf(domain.stateSchema, `the state of domain "${domain.id}"`);
   const faults = fits(changedPart(state, after, domain.stateSchema));
-  const broken = [
-    ...(domain.rules?.invariants(state, after) ?? []),
-    ...(domain.induced ? inducedBreaches(domain.induced, state, after) : []),
-  ];
+  const broken = (domain.rules ?? domain.declared)?.invariants(state, after) ?? [];
   return [
     ...faults.map((fault) => `The state would not fit its schema: ${fault}.`),
     ...broken.map((reason) => `The state would break a rule: ${reason}`),
@@ -130,7 +152,7 @@ function stateProblems({ domain, state }: ProposalQuery, after: JsonObject): str
 function unmetProblems(query: ProposalQuery, after: JsonObject): string[] {
   const { domain, state, call, proposal, trust, check } = query;
   if (trust === 'exact' || proposal.isError || check?.outcome === false) return [];
-  const unmet = domain.rules?.unmet?.(after, call) ?? [];
+  const unmet = (domain.rules ?? domain.declared)?.unmet?.(after, call, state) ?? [];
   const { claim } = proposal;
   const unshown = claim === undefined ? [] : (domain.rules?.unshown?.(state, after, claim) ?? []);
   return [
@@ -249,6 +271,24 @@ export function callsBefore({ messages, call }: Pick<CallQuery, 'messages' | 'ca
   const at = calls.findIndex(({ id }) => id === call.id);
   const before = at < 0 ? calls : calls.slice(0, at);
   return before.slice(-MAX_HISTORY).map(callText);
+}
+
+/** The answer that the same read had, with nothing changed since; as the conversation tells it, so forks and resumed episodes have the same. */
+export function answeredBefore({ domain, messages, call }: Pick<CallQuery, 'domain' | 'messages' | 'call'>) {
+  if (toolOf(domain, call.name)?.kind !== 'read') return undefined;
+  const asked = callText(call);
+  const calls = new Map(messages.flatMap(callsOf).map((each) => [each.id, each]));
+  let found: ToolMessage | undefined;
+  for (const message of messages) {
+    // What users do by tools of their own changes the same state.
+    if (message.role === 'user' && 'calls' in message) found = undefined;
+    if (message.role !== 'tool') continue;
+    const earlier = calls.get(message.toolCallId);
+    if (earlier === undefined || earlier.id === call.id) continue;
+    if (toolOf(domain, earlier.name)?.kind === 'write' && !message.isError) found = undefined;
+    else if (callText(earlier) === asked && message.content !== REFUSAL) found = message;
+  }
+  return found;
 }
 
 const compiled = new WeakMap<JsonObject, SchemaCheck>();
@@ -370,7 +410,8 @@ export function unknownIds(query: ProvenanceQuery, isId: IdPattern): string[] {
 }
 
 function isMentioned(word: string, { domain, state, call, messages }: ProvenanceQuery): boolean {
-  if (wordsIn(call.arguments).has(word) || stateMentions(state, word)) return true;
+  const spellings = [word, word.toLowerCase(), word.toUpperCase()];
+  if (spellings.some((each) => wordsIn(call.arguments).has(each) || stateMentions(state, each))) return true;
   if (domain.policy.includes(word)) return true;
   return messages.some((message) => message.role !== 'system' && says(message, word));
 }

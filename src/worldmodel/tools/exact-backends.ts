@@ -18,6 +18,8 @@ type RuledTools = 'all' | 'reads' | readonly string[];
 class RulesModel implements BackendModel {
   readonly version: string;
   private readonly tools: ReadonlySet<string>;
+  /** Tools of which the rules know what they refuse, and not what else they do. */
+  private readonly refusing: ReadonlySet<string>;
 
   constructor(
     domain: ToolsDomain,
@@ -26,12 +28,16 @@ class RulesModel implements BackendModel {
   ) {
     const isRuled = (name: string, kind: string) =>
       tools === 'all' || (tools === 'reads' ? kind !== 'write' : tools.includes(name));
-    const named = allTools(domain).filter(({ name, kind }) => isRuled(name, kind) && rules.tools.has(name));
-    this.tools = new Set(named.map(({ name }) => name));
+    const named = allTools(domain).filter(({ name, kind }) => isRuled(name, kind));
+    const [known, others] = [true, false].map((is) => named.filter(({ name }) => rules.tools.has(name) === is));
+    this.tools = new Set(known.map(({ name }) => name));
+    this.refusing = new Set(rules === domain.declared ? others.map(({ name }) => name) : []);
     this.version = `rules:${rules.version}:${tools === 'all' ? tools : [...this.tools].sort().join(',')}`;
   }
 
   async predict({ state, call }: CallQuery): Promise<RawProposal | Declined> {
+    const refused = this.refusing.has(call.name) ? this.rules.preconditions(state, call) : [];
+    if (refused.length > 0) return { ...refusalOf(refused), confidence: 1, cost: NO_COST };
     if (!this.tools.has(call.name)) return { declined: `no exact code for ${call.name}` };
     const outcome = this.rules.execute(state, call);
     const refusals = refusalsOf(this.rules, state, call, outcome);
@@ -55,18 +61,20 @@ export const rulesSection = z
       .describe('Tools that exact code answers: all it knows, those that change nothing (`reads`), or these by name.'),
   })
   .prefault({})
-  .describe('Backend `rules`: exact code of the domain.');
+  .describe('Backend `rules`: exact rules of the domain.');
 
 export const rulesBackend: BackendEntry = {
   name: 'rules',
-  summary: 'Exact code of the domain.',
+  summary: 'Exact rules of the domain: declared in rules.yaml, or code in rules.js.',
   schema: rulesSection,
   trust: 'exact',
   isReal: ({ rules, tools }, settings = {}) =>
     (settings.tools ?? 'all') === 'all' && tools.every(({ name }) => rules?.tools.has(name) === true),
   make: async () => {
-    return ({ domain }, { tools }) =>
-      domain.rules ? new RulesModel(domain, domain.rules, tools as RuledTools) : 'rules: the domain has none';
+    return ({ domain }, { tools }) => {
+      const rules = domain.rules ?? domain.declared;
+      return rules ? new RulesModel(domain, rules, tools as RuledTools) : 'rules: the domain has none';
+    };
   },
 };
 
@@ -112,7 +120,7 @@ export const realBackend: BackendEntry = {
   summary: 'The real environment, asked where no other backend could answer.',
   trust: 'exact',
   isReal: (domain) =>
-    elsewhere(domain) !== undefined || domain.tools.every(({ name }) => domain.rules?.tools.has(name) === true),
+    elsewhere(domain) !== undefined || allTools(domain).every(({ name }) => domain.rules?.tools.has(name) === true),
   make: async () => {
     return ({ real }) => (real ? new RealModel(real) : 'real: there is no real environment');
   },

@@ -7,8 +7,9 @@ import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { threadPlugins } from '../../core/plugins.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
-import type { Prediction } from '../../env/tools/prediction.js';
+import { type CheckFinding, exactPrediction, type Prediction, type StateCheck } from '../../env/tools/prediction.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
+import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
 import { settingInvalid } from '../dynamics.js';
 import type {
   BackendEntry,
@@ -20,11 +21,11 @@ import type {
   Trust,
 } from './backend-model.js';
 import { routerBackends } from './backends.js';
-import { checkProposal, toolOf } from './checks.js';
+import { answeredBefore, checkProposal, REFUSAL, toolOf } from './checks.js';
 import { DEFAULT_BACKENDS, type ToolsModelConfig } from './tools-model-schema.js';
 
-/** What an agent is shown of a call that no backend could answer. */
-const REFUSAL = 'Error: the call could not be carried out. Nothing was changed.';
+/** Records of a tool that checks may look at. */
+const NEAR_RECORDS = 8;
 
 /** A backend in its place. */
 interface AskedBackend {
@@ -43,6 +44,7 @@ export class Router implements Responder {
     private readonly config: ToolsModelConfig,
     private readonly backends: readonly AskedBackend[],
     private readonly absent: readonly string[] = [],
+    private readonly index?: ExperienceIndex,
   ) {
     this.version = `router:${contentHash(config).slice(0, 12)}(${backends.map(({ model }) => model.version).join(' | ')})`;
   }
@@ -55,6 +57,8 @@ export class Router implements Responder {
   async answer(query: CallQuery, signal?: AbortSignal): Promise<Prediction> {
     const trail = new Trail(this.absent);
     for (const backend of this.backends) {
+      const before = backend.trust === 'exact' ? undefined : this.remembered(query, trail);
+      if (before !== undefined) return before;
       const accepted = await this.ask(backend, query, trail, signal);
       if (accepted !== undefined) return this.finished(query, backend, accepted, trail);
     }
@@ -92,13 +96,41 @@ export class Router implements Responder {
     trail.spend(proposal.cost);
     if ('declined' in proposal) return trail.say(backend.name, proposal.declined);
     if ('problems' in proposal) return { problems: proposal.problems, previous: proposal.previous ?? null };
-    const checked = checkProposal({ ...query, proposal, trust: backend.trust, check: this.config.check });
+    const { trust } = backend;
+    const records = trust === 'exact' ? [] : this.recordsNear(query);
+    const checked = checkProposal({ ...query, proposal, trust, check: this.config.check, records });
+    trail.found(checked.findings);
     if (checked.problems !== undefined) return { problems: checked.problems, previous: asJson(proposal) };
     const least = backend.minConfidence;
     if (proposal.confidence >= least)
       return { proposal, operations: checked.operations, observation: checked.observation };
     trail.refused.push(`${backend.name}: confidence ${proposal.confidence} is below ${least}`);
     return trail.say(backend.name, `confidence ${proposal.confidence} is below ${least}`);
+  }
+
+  /** The same read of the same state has the same answer, and asks nobody. */
+  private remembered(query: CallQuery, trail: Trail): Prediction | undefined {
+    const isSkipped = [this.config.check.skip, toolOf(query.domain, query.call.name)?.skipChecks].some((names) =>
+      names?.includes('repeated'),
+    );
+    const answer = isSkipped ? undefined : answeredBefore(query);
+    if (answer === undefined) return undefined;
+    const { content: observation, isError = false } = answer;
+    const why = [...trail.why, 'memory: the same read of an unchanged state was answered before'];
+    const prediction = exactPrediction(
+      { operations: [], observation, isError },
+      { backend: 'memory', modelVersion: 'memory:1', why },
+    );
+    return { ...prediction, checks: { repeated: 'held' }, cost: trail.cost };
+  }
+
+  /** Of the same tool, nearest first; the ones that a model would be shown. */
+  private recordsNear({ call, task }: CallQuery): ExperienceStep[] {
+    const { exceptOwnTask } = this.config.llm.retrieval;
+    const asked = { name: call.name, arguments: call.arguments };
+    const except = exceptOwnTask ? { exceptTask: task.id } : {};
+    const near = this.index?.retrieve({ call: asked, history: [], sources: 'real', ...except }, NEAR_RECORDS) ?? [];
+    return near.flatMap(({ step }) => (step.call.name === call.name ? [step] : []));
   }
 
   private finished(query: CallQuery, backend: AskedBackend, accepted: Accepted, trail: Trail): Prediction {
@@ -120,6 +152,7 @@ export class Router implements Responder {
       modelVersion: proposal.modelVersion ?? backend.model.version,
       why: [...trail.why, `${backend.name}: answered${repaired ? ' after repair' : ''}`],
       ...(repaired ? { repaired } : {}),
+      ...trail.checked,
       cost: trail.cost,
     };
   }
@@ -138,6 +171,7 @@ export class Router implements Responder {
       modelVersion: last.model.version,
       why: [...trail.why, 'no backend could answer: refused'],
       refused: trail.refused.length > 0 ? trail.refused : trail.why,
+      ...trail.checked,
       cost: trail.cost,
     };
   }
@@ -156,6 +190,7 @@ interface Refused {
 class Trail {
   readonly why: string[];
   readonly refused: string[] = [];
+  private readonly checks: Partial<Record<StateCheck, CheckFinding>> = {};
   cost: Cost = NO_COST;
 
   constructor(absent: readonly string[]) {
@@ -164,6 +199,19 @@ class Trail {
 
   spend(cost: Cost | undefined): void {
     if (cost !== undefined) this.cost = addCosts(this.cost, cost);
+  }
+
+  /** The worst of all proposals: a fault that was repaired is one that was caught. */
+  found(findings: Prediction['checks'] = {}): void {
+    const rank = { held: 0, unchecked: 1, refused: 2 };
+    for (const [name, finding] of Object.entries(findings) as [StateCheck, CheckFinding][]) {
+      const before = this.checks[name];
+      if (before === undefined || rank[finding] > rank[before]) this.checks[name] = finding;
+    }
+  }
+
+  get checked(): Pick<Prediction, 'checks'> {
+    return Object.keys(this.checks).length === 0 ? {} : { checks: this.checks };
   }
 
   say(backend: string, reason: string): undefined {
@@ -230,7 +278,7 @@ export async function makeRouter(config: ToolsModelConfig, parts: RouterParts): 
   if (backends.length === 0)
     throw reverieError('SCENARIO_UNFIT', {
       problem: `No backend of the world model can answer calls of domain "${domain.id}": ${absent.join('; ')}.`,
-      hint: 'Give the domain rules.js, records to replay or a language model (section llm), and name it in model.backends.',
+      hint: 'Give the domain rules.yaml, records to replay or a language model (section llm), and name it in model.backends.',
     });
   const isDefault = config.backends.join() === DEFAULT_BACKENDS.join();
   for (const [i, entry] of entries.entries()) {
@@ -242,7 +290,7 @@ export async function makeRouter(config: ToolsModelConfig, parts: RouterParts): 
       throw reverieError('MODEL_BACKEND_UNAVAILABLE', { backend: entry.name, domain: domain.id, reason });
     }
   }
-  return new Router(domain, config, backends, absent);
+  return new Router(domain, config, backends, absent, parts.index);
 }
 
 /** Files that the sections of the listed backends name, relative to the scenario. */

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { describeIssues } from '../../core/errors.js';
+import { STATE_CHECKS } from '../../env/tools/prediction.js';
 import { settingInvalid } from '../dynamics.js';
 import { llmSection } from '../llm/entry.js';
 import { routerBackends } from './backends.js';
@@ -23,6 +24,12 @@ const checkKeys = z
       .optional()
       .describe(
         'Refuse a success whose state does not show what calls like it do, or what the answer itself claims of its changes; on unless it is switched off, as to measure what it is worth.',
+      ),
+    skip: z
+      .array(z.enum(STATE_CHECKS))
+      .default([])
+      .describe(
+        'Checks against the state that are left out, of all tools; of one tool: `skipChecks` in `tools.yaml`. Which there are: docs/tools.md.',
       ),
   })
   .prefault({})
@@ -55,7 +62,7 @@ export function toolsModelSchema(): z.ZodType<ToolsModelConfig, ToolsModelConfig
     .refine((listed) => new Set(listed).size === listed.length, 'names a backend twice')
     .default(DEFAULT_BACKENDS)
     .describe(
-      'Who is asked, in order: `rules` (exact code), `induced` (accepted rules from logs), `operators` (preconditions and effects found in records), `lifted` (recorded changes of screens, transferred to others), `sequence` (of games of text: a small language model fitted to records), `replay` (a recorded transition of the same call in the same state), `llm`, `page-llm` (a language model that writes pages), `real` (the real environment as proxy), or a backend of a plugin.',
+      'Who is asked, in order: `rules` (rules.yaml or rules.js), `operators` (preconditions and effects found in records), `lifted` (recorded changes of screens, transferred to others), `sequence` (of games of text: a small language model fitted to records), `replay` (a recorded transition of the same call in the same state), `llm`, `page-llm` (a language model that writes pages), `real` (the real environment as proxy), or a backend of a plugin.',
     );
   const sections = routerBackends.list().flatMap(({ name, schema }) => {
     if (schema === undefined) return [];

@@ -1,16 +1,15 @@
 // Loading a domain folder: what it gives, and that each fault names its file and its place.
 
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { makeDomain } from '../../../src/env/tools/domains.js';
 import { loadDomain, withTasks } from '../../../src/env/tools/load-domain.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { fixture } from './library.js';
 
-const root = mkdtempSync(path.join(tmpdir(), 'reverie-domain-'));
+const root = temporaryFolder('domain');
 const folder = path.join(root, 'library');
-afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 beforeEach(() => {
   rmSync(folder, { recursive: true, force: true });
@@ -77,6 +76,20 @@ const FAULTS: [string, string, string | RegExp, string, string][] = [
     '"blocked": false',
     '"blocked": 0',
     '/members/M1/blocked must be boolean',
+  ],
+  [
+    'a whole number that would be rounded',
+    'state.json',
+    '"blocked": false',
+    '"blocked": 9007199254740993',
+    '/members/M1/blocked is a whole number beyond 2^53',
+  ],
+  [
+    'one in a task',
+    'tasks.yaml',
+    'equals: M1 }',
+    'equals: -12345678901234567890 }',
+    '/0/verifier/assert/0/equals is a whole number beyond 2^53',
   ],
   ['an unknown key of a task', 'tasks.yaml', 'family: lend', 'famly: lend', 'Unknown key "famly" in'],
   ['an unknown tool', 'tasks.yaml', 'notCalled: [hand_over]', 'notCalled: [handover]', 'did you mean "hand_over"?'],

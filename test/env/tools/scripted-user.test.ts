@@ -9,7 +9,7 @@ const user = new ScriptedUser();
 
 /** What the user says to each sentence of the agent. */
 function conversation(spec: Partial<UserSpec>, sentences: readonly string[]) {
-  const query = { task: { user: { goal: 'the goal', ...spec } }, seed: 1 };
+  const query = { task: { user: { goal: 'the goal', ...spec }, verifier: {} }, seed: 1 };
   const messages: Message[] = [{ role: 'user', content: user.open(query as never).content }];
   const replies: [string, boolean][] = [];
   for (const content of sentences) {

@@ -86,6 +86,11 @@ describe('calls', () => {
       call('get_member', { member_id: 5 }),
       'Error: the arguments of get_member are wrong: /member_id must be string',
     ],
+    [
+      'a whole number that was rounded',
+      call('find_books', { text: 'Dune', limit: 2 ** 53 }),
+      'Error: the arguments of find_books are wrong: /limit is a whole number beyond 2^53, which would be rounded: write it as a text, in quotes',
+    ],
   ])('with %s are answered by the schema and never reach the responder', async (_, action, text) => {
     const responder: Responder = {
       version: 'none',

@@ -1,27 +1,23 @@
 // A decoder's folder: what was saved comes back to the byte, and what is damaged or belongs elsewhere is refused by name.
 
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import * as nn from '../nn.js';
 import { householdTexts, TINY } from './fixture.js';
 
 const tokenizer = nn.trainTokenizer(householdTexts(50), { size: 280 });
 const decoder = nn.Decoder.create({ ...TINY, vocabSize: tokenizer.size }, Rng.fromSeed(1));
 
-let root = '';
+const root = temporaryFolder('folder');
 let saved = '';
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'reverie-folder-'));
   saved = join(root, 'saved');
   await nn.saveDecoder(saved, decoder, tokenizer);
 });
-afterAll(async () => {
-  await decoder.sessions.release();
-  await rm(root, { recursive: true });
-});
+afterAll(() => decoder.sessions.release());
 
 /** A copy of the folder with some files changed, or taken away where the text is undefined. */
 async function changed(name: string, files: Record<string, (text: Buffer) => string | Uint8Array | undefined>) {

@@ -1,21 +1,17 @@
 // Training: it learns, it goes on to the byte, what is masked does not count, and what lies side by side does not meet.
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import * as nn from '../nn.js';
 import { documentOf, householdTexts, packAll, randomTokens, TINY } from './fixture.js';
 
 const open: { release(): Promise<void> }[] = [];
-let folder = '';
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'reverie-decoder-'));
-});
+const folder = temporaryFolder('decoder');
 afterAll(async () => {
   for (const each of open) await each.release();
-  await rm(folder, { recursive: true });
 });
 
 async function trainerOf(

@@ -1,7 +1,7 @@
-"""Answers calls by τ-bench's own Python tools: python3 call-tools.py RELEASE DOMAIN SOURCES DB < calls.jsonl > answers.jsonl
+"""Answers calls by τ-bench's own Python tools: python3 call-tools.py RELEASE DOMAIN SOURCES < calls.jsonl > answers.jsonl
 
-SOURCES holds clones of tau-bench and tau2-bench; "-" takes the successor from its package, where that is installed. A line of input is {"name", "arguments"}, or {"reset": true} for a fresh
-database; each call gets one line: the JSON string of what an agent is shown. tau2 needs pydantic, loguru, addict, deepdiff,
+SOURCES holds clones of tau-bench and tau2-bench; "-" takes the successor from its package, where that is installed. A line of input is
+{"name", "arguments"}, or {"reset": PATH} for a fresh database; each call gets one line: the JSON string of what an agent is shown. tau2 needs pydantic, loguru, addict, deepdiff,
 python-dotenv and docstring-parser.
 """
 
@@ -12,7 +12,7 @@ import os
 import sys
 import types
 
-release, domain, sources, db_path = sys.argv[1:]
+release, domain, sources = sys.argv[1:]
 
 
 def stand_in(name, folder):
@@ -30,11 +30,9 @@ class FirstRelease:
             stand_in("tau_bench" + part, root + part.replace(".", os.sep))
         tools = importlib.import_module(f"tau_bench.envs.{domain}.tools").ALL_TOOLS
         self.tools = {tool.get_info()["function"]["name"]: tool for tool in tools}
-        with open(db_path) as file:
-            self.text = file.read()
 
-    def reset(self):
-        self.data = json.loads(self.text)
+    def reset(self, db):
+        self.data = read(db)
 
     def call(self, name, arguments):
         if name not in self.tools:
@@ -64,14 +62,12 @@ class Successor:
         self.kit = toolkit.AirlineTools if domain == "airline" else toolkit.RetailTools
         model = importlib.import_module(f"tau2.domains.{domain}.data_model")
         self.model = model.FlightDB if domain == "airline" else model.RetailDB
-        with open(db_path) as file:
-            data = json.load(file)
+
+    def reset(self, db):
+        data = read(db)
         for user, record in data["users"].items():
             record.setdefault("user_id", user)
-        self.text = self.model.model_validate(data).model_dump_json()
-
-    def reset(self):
-        self.tools = self.kit(self.model.model_validate_json(self.text))
+        self.tools = self.kit(self.model.model_validate(data))
 
     def call(self, name, arguments):
         try:
@@ -79,6 +75,13 @@ class Successor:
         except Exception as error:
             answer = f"Error: {error}"
         return answer if isinstance(answer, str) else json.dumps(plain(answer))
+
+
+def read(db, texts={}):
+    if db not in texts:
+        with open(db) as file:
+            texts[db] = file.read()
+    return json.loads(texts[db])
 
 
 def plain(value):
@@ -91,7 +94,7 @@ def plain(value):
 bench = FirstRelease() if release == "tau1" else Successor()
 for line in sys.stdin:
     call = json.loads(line)
-    if call.get("reset"):
-        bench.reset()
+    if "reset" in call:
+        bench.reset(call["reset"])
     else:
         print(json.dumps(bench.call(call["name"], call["arguments"])))

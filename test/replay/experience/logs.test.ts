@@ -1,23 +1,20 @@
 // Logs in all formats become the same episodes and steps, with states where the domain's rules answer as was recorded.
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import { stateHash } from '../../../src/env/state/state.js';
 import type { ToolRules, ToolsDomain } from '../../../src/env/tools/domain.js';
-import { episodeSteps } from '../../../src/replay/experience/experience.js';
+import { type EpisodeRecord, episodeSteps } from '../../../src/replay/experience/experience.js';
 import { episodeLogFiles, readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
 import { ExperienceStore } from '../../../src/replay/experience/store.js';
+import { exportEpisodes } from '../../../src/synth/export/episodes/export-episodes.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'logs-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('logs');
 
 function file(name: string, ...records: unknown[]): string {
   const text = records.map((record) => (typeof record === 'string' ? record : JSON.stringify(record))).join('\n');
@@ -75,6 +72,14 @@ const domain: ToolsDomain = {
   close: () => {},
 };
 
+/** What was called and answered, one after another: ADP knows no calls side by side. */
+function callsAndAnswers({ messages }: EpisodeRecord) {
+  const answers = messages.flatMap((message) => (message.role === 'tool' ? [message.content] : []));
+  const calls = messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
+  const said = messages.flatMap(({ role, content }) => (role === 'tool' || role === 'assistant' ? [] : [content]));
+  return { answers, said, calls: calls.map(({ name, arguments: given }) => [name, given]) };
+}
+
 describe('formats', () => {
   it('are read alike: arguments as text or object, ShareGPT, trajectories, a list', async () => {
     const turns = conversation(false).map((message): { from: string; value: string } => {
@@ -106,6 +111,75 @@ describe('formats', () => {
       const ids = episodes[0].messages.flatMap((each) => (each.role === 'assistant' ? (each.toolCalls ?? []) : []));
       expect(new Set(ids.map(({ id }) => id)).size).toBe(3);
     }
+  });
+
+  it('of agents are read too: Anthropic, Claude Code, and ATIF and ADP as they are exported', async () => {
+    const content = [
+      { type: 'thinking', thinking: 'First look.' },
+      { type: 'text', text: 'One moment.' },
+      { type: 'tool_use', id: 't1', name: 'get_ticket', input: { id: 'T1' } },
+      { type: 'tool_use', id: 't2', name: 'get_ticket', input: { id: 'T9' } },
+    ];
+    const answers = [
+      { type: 'tool_result', tool_use_id: 't1', content: [{ type: 'text', text: '{"id":"T1","status":"open"}' }] },
+      { type: 'tool_result', tool_use_id: 't2', content: 'none', is_error: true },
+    ];
+    const messages = [
+      { role: 'user', content: 'Is T1 open?' },
+      { role: 'assistant', content },
+      { role: 'user', content: answers },
+      { role: 'assistant', content: [{ type: 'text', text: 'It is.' }] },
+    ];
+    const line = (message: object, more = {}) => ({
+      type: (message as { role: string }).role,
+      sessionId: 's',
+      message,
+      ...more,
+    });
+    const session = [
+      { type: 'summary', sessionId: 's' },
+      line(messages[0]),
+      line({ ...messages[1], id: 'm', content: content.slice(0, 2) }),
+      line({ ...messages[1], id: 'm', content: content.slice(2) }),
+      line({ role: 'user', content: 'to an agent of its own' }, { isSidechain: true }),
+      ...messages.slice(2).map((message) => line(message)),
+    ];
+    const files = [file('anthropic.jsonl', { messages, task: 'close' }), file('session.jsonl', ...session)];
+    const [first, second] = await Promise.all(
+      files.map(async (path) => (await readEpisodeLogs(path, { domain })).episodes),
+    );
+    expect(second).toHaveLength(1);
+    expect(second[0].messages).toEqual(first[0].messages);
+    const roles = ['system', 'user', 'assistant', 'tool', 'tool', 'assistant'];
+    expect(first[0].messages.map(({ role }) => role)).toEqual(roles);
+    expect(first[0].messages[2]).toMatchObject({ reasoning: 'First look.', content: 'One moment.' });
+    expect(first[0].messages[4]).toMatchObject({ content: 'none', isError: true });
+    for (const format of ['atif', 'adp']) {
+      const data = 'data/validation-00000-of-00001.jsonl';
+      const card = { name: 'own', license: 'mit' };
+      await exportEpisodes(first, { format, folder: join(folder, format), domain, card });
+      const { episodes: read } = await readEpisodeLogs(join(folder, format, data), { domain });
+      const spoken = (list: readonly EpisodeRecord[]) => callsAndAnswers(list[0]);
+      expect(spoken(read)).toEqual(spoken(first));
+      expect(read[0]).toMatchObject({ source: 'real', task: 'close' });
+      const made = first.map((one) => ({ ...one, source: 'synthetic' as const, row: 3, responderVersion: 'world-1' }));
+      await exportEpisodes(made, { format, folder: join(folder, `${format}-made`), domain, card });
+      const own = join(folder, `${format}-made`, data);
+      await expect(readEpisodeLogs(own, { domain })).rejects.toThrow('a simulator answered its calls');
+      const { steps } = await readEpisodeLogs(own, { domain, simulated: true });
+      expect(steps[0]).toMatchObject({ source: 'synthetic', row: 3, modelVersion: 'world-1' });
+    }
+  });
+
+  it('are refused where a whole number would be rounded, and keep it as a text', async () => {
+    const big = (id: string) =>
+      `{"id":"a","messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":${id}}}]}]}`;
+    for (const given of ['{"id":9007199254740993}', '"{\\"id\\":9007199254740993}"'])
+      await expect(readEpisodeLogs(file('big.jsonl', big(given)))).rejects.toThrow(
+        /line 1: .*\/id is a whole number beyond 2\^53/,
+      );
+    const { episodes } = await readEpisodeLogs(file('text.jsonl', big('{"id":"9007199254740993","n":1e20}')));
+    expect(episodes[0].messages[0]).toMatchObject({ toolCalls: [{ arguments: { id: '9007199254740993', n: 1e20 } }] });
   });
 
   it('keep parallel calls with their own answers, thoughts, and malformed arguments as they were written', async () => {

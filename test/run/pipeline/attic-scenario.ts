@@ -1,12 +1,12 @@
 // Training jobs in a folder of one small game: its scenario in a temporary folder, runs of it, and one that is stopped and goes on.
 
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import type { JobResult } from '../../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { ATTIC, ATTIC_PROBLEM } from '../../games/attic.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { recordingStream } from '../streams.js';
 
 interface AtticGame {
@@ -17,8 +17,7 @@ interface AtticGame {
 
 /** @param sections  of the scenario, beside what makes it one of this game */
 export function atticScenario(name: string, { goal, walkthrough }: AtticGame, sections: object) {
-  const home = mkdtempSync(join(tmpdir(), `reverie-${name}-`));
-  afterAll(() => rmSync(home, { recursive: true, force: true }));
+  const home = temporaryFolder(name);
   mkdirSync(join(home, 'games'));
   const problem = ATTIC_PROBLEM.replace(/\(:goal .*\)/, `(:goal ${goal}))`);
   const game = { pddl_domain: ATTIC.domain, pddl_problem: problem, grammar: ATTIC.grammar, walkthrough };

@@ -1,27 +1,25 @@
 // A recording that was stopped, broken off or killed anywhere goes on to the same bytes.
 
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { JobContext } from '../../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
 import { type CollectResult, collectJob } from '../../../src/run/pipeline/collect.js';
 import { fileHashes } from '../../e2e/reverie.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { recordingStream } from '../streams.js';
 
 type Options = Omit<LaunchOptions<CollectResult>, 'stream' | 'command'>;
 
-let folder: string;
+const folder = temporaryFolder('collect');
 const at = (...names: string[]) => join(folder, ...names);
 const RECORD = { scenario: 'pendulum', seed: 5, set: ['collect.steps=1100'] };
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-collect-'));
   await collect({ ...RECORD, out: at('whole') });
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 afterEach(() => void vi.restoreAllMocks());
 
 function collect(options: Options, job = collectJob): Promise<CollectResult> {

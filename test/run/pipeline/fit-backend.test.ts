@@ -1,19 +1,18 @@
 // `reverie fit` of games of text, from collected and from simulated episodes: what is kept, resumed to the same bytes, used, and refused.
 
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { launch } from '../../../src/run/launch.js';
 import type { SynthEpisodesResult } from '../../../src/run/pipeline/tools/episodes.js';
 import type { BackendFitResult } from '../../../src/run/pipeline/tools/records.js';
 import { terminalText } from '../../../src/run/report.js';
 import { DEPOT_DOMAIN, DEPOT_GRAMMAR, depotProblem } from '../../games/depot.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { recordingStream } from '../streams.js';
 
-const home = mkdtempSync(join(tmpdir(), 'reverie-fit-'));
+const home = temporaryFolder('fit');
 const at = (...path: string[]) => join(home, ...path);
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 mkdirSync(at('games'));
 writeFileSync(at('games', 'domain.pddl'), DEPOT_DOMAIN);

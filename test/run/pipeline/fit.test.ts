@@ -1,23 +1,21 @@
 // What a fit tells a person: whether the model is any good, why not, what more records would bring, and what to do next.
 
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../../src/core/report.js';
 import type { JobResult } from '../../../src/run/job.js';
 import { launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
 import type { FitResult } from '../../../src/run/pipeline/fit.js';
 import { terminalText } from '../../../src/run/report.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { recordingStream } from '../streams.js';
 
-let folder: string;
+const folder = temporaryFolder('fit');
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-fit-'));
   await run('collect', ['collect.steps=600']);
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 const at = (...path: string[]) => join(folder, ...path);
 

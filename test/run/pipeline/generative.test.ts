@@ -1,10 +1,9 @@
 // Learning from records alone, and from rows drawn from a diffusion of real ones: what is learned from, what rows say of where they
 // come from, and that a run that broke off anywhere goes on to the same bytes.
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../../src/core/report.js';
 import { ReplayBuffer } from '../../../src/replay/buffer.js';
 import { describeBuffer } from '../../../src/replay/describe.js';
@@ -13,6 +12,7 @@ import { readMetrics } from '../../../src/run/metrics.js';
 import { type TrainResult, trainJob } from '../../../src/run/pipeline/train.js';
 import { terminalText } from '../../../src/run/report.js';
 import { fileHashes } from '../../e2e/reverie.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { recordingStream } from '../streams.js';
 import { brokenOffAt } from './broken-off.js';
 
@@ -31,7 +31,7 @@ const ONLINE = [
   ...[`replay.generative=${DRAW}`],
 ];
 
-let folder: string;
+const folder = temporaryFolder('generative');
 /** Of the run `drawn`. */
 let result: TrainResult;
 /** Of the last run. */
@@ -39,12 +39,10 @@ let shown = '';
 const at = (...names: string[]) => join(folder, ...names);
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-generative-'));
   const launched = { stream: recordingStream(), command: 'reverie collect', quiet: true };
   await launch('collect', { ...launched, scenario: 'pendulum', seed: 1, set: ['collect.steps=400'], out: at('lived') });
   result = await train(pendulum(DRAWN, 'drawn', 'lived'));
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 function train(options: Options, job = trainJob): Promise<TrainResult> {
   const launched = { jobs: { vector: async () => job }, stream: recordingStream(), command: 'reverie train' };

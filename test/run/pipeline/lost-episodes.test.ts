@@ -1,10 +1,9 @@
 // A browser that ends, or a page that cannot be loaded, costs the episode it was met in, which is begun again a few times; the job that
 // lives many goes on. A double of the rules of a small game says that its browser ended.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { reverieError } from '../../../src/core/errors.js';
 import { Rng } from '../../../src/core/rng.js';
@@ -17,10 +16,10 @@ import type { RealEpisodesResult } from '../../../src/run/pipeline/tools/episode
 import type { TextTrainResult } from '../../../src/run/pipeline/tools/train-policy.js';
 import { playTexts } from '../../../src/training/text-play.js';
 import { attic, attics } from '../../rl/text/attic-training.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { recordingStream } from '../streams.js';
 
-const home = mkdtempSync(join(tmpdir(), 'reverie-lost-'));
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+const home = temporaryFolder('lost');
 
 /** Times that the browser ends at an action of a task. */
 let deaths: Record<string, number> = {};

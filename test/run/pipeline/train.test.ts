@@ -1,26 +1,21 @@
 // Training with PPO in the real environment: it learns, keeps where every row came from, and a run
 // that broke off anywhere goes on to the same bytes.
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { ReplayBuffer } from '../../../src/replay/buffer.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
 import { keptPolicies } from '../../../src/run/pipeline/inputs.js';
 import { type TrainResult, trainJob } from '../../../src/run/pipeline/train.js';
 import { fileHashes } from '../../e2e/reverie.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { recordingStream } from '../streams.js';
 import { brokenOffAt } from './broken-off.js';
 
 const SMOKE = { scenario: 'cartpole', profile: 'smoke', seed: 3 };
-let folder: string;
-
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-on-policy-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder('on-policy');
 
 function train(options: Omit<LaunchOptions<TrainResult>, 'stream' | 'command'>, job = trainJob): Promise<TrainResult> {
   return launch('train', {

@@ -1,18 +1,14 @@
 // A run whose rows are lived in threads, or over a queue within this process: the same bytes, also where rows depend on earlier ones.
 
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { fileHashes } from '../../e2e/reverie.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { recordingStream } from '../streams.js';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-queued-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('queued');
 
 /** Tasks from a curriculum, which go by earlier rows, some of them wrong. */
 const DEPENDENT = [

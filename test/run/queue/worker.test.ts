@@ -1,7 +1,6 @@
 // What a worker does with rows: which it refuses, what it gives back, and what of it is ever written to a queue.
 
-import { appendFileSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -18,15 +17,15 @@ import { loadToolsScenario, type ToolsScenario } from '../../../src/run/scenario
 import { planRow } from '../../../src/synth/episodes/run-episode.js';
 import { type ControlledModel, startControlledModel } from '../../controlled/controlled-model.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { recordingStream } from '../streams.js';
 import { type Broker, freePort, missingBroker, startBroker } from './brokers.js';
 
 const KEY = 'sk-very-secret-5d1f';
-let folder: string;
+const folder = temporaryFolder('worker-test');
 let model: ControlledModel;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-worker-test-'));
   process.env.REVERIE_TEST_KEY = KEY;
   model = await startControlledModel({ domain: await nativeDomain('helpdesk'), seed: 1, server: { apiKey: KEY } });
 });
@@ -34,7 +33,6 @@ beforeAll(async () => {
 afterAll(async () => {
   delete process.env.REVERIE_TEST_KEY;
   await model.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const missing = missingBroker;

@@ -20,27 +20,7 @@ afterEach(async () => {
   for (const table of tables.splice(0)) await table.drain(0);
 });
 
-async function episode(table: Sessions, id: string): Promise<unknown[]> {
-  const turns = [await table.reset(id, { seed: 3 }, owner)];
-  while (!turns.at(-1)!.terminated) turns.push(await table.step(id, { action: 'add 1' }, owner));
-  return turns.map(({ observation }) => observation);
-}
-
 describe('slots', () => {
-  it('are given back at the end of an episode: six clients over two slots are all served', async () => {
-    const table = tableOf({ slots: 2 });
-    let most = 0;
-    table.events.on('event', () => {
-      most = Math.max(most, table.counts.active);
-    });
-    const ids = Array.from({ length: 6 }, () => table.open({ owner }).id);
-    const seen = await Promise.all(ids.map((id) => episode(table, id)));
-    expect(seen).toEqual(Array(6).fill(expectedObservations(3, ['add 1', 'add 1', 'add 1'], 3)));
-    expect(most).toBe(2);
-    expect(table.counts).toMatchObject({ open: 6, active: 0, waiting: 0 });
-    await episode(table, ids[0]);
-  });
-
   it('are waited for in order, no longer than patience lasts or the client stays', async () => {
     const table = tableOf({ slots: 1, slotWaitSeconds: 0.02 });
     const [holder, second, third] = Array.from({ length: 3 }, () => table.open({ owner }).id);

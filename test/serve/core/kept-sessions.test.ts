@@ -1,12 +1,12 @@
 // Sessions that outlive their server: written down before they are answered, there again afterwards.
 
-import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { SessionStore } from '../../../src/serve/core/session-store.js';
 import { openSessions, type Sessions } from '../../../src/serve/core/sessions.js';
 import type { QuotaLimits } from '../../../src/serve/index.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { barrier, type CounterOptions, expectedObservations, servedCounter } from './doubles.js';
 
 const owner = 'local';
@@ -15,11 +15,10 @@ const code = (wanted: string) => expect.objectContaining({ code: wanted });
 let folder: string;
 const open: Sessions[] = [];
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-sessions-'));
+  folder = temporaryFolder('sessions');
 });
 afterEach(async () => {
   for (const table of open.splice(0)) await table.drain(0);
-  rmSync(folder, { recursive: true });
 });
 
 async function started(options: CounterOptions = {}, version = '1', quota: QuotaLimits = {}): Promise<Sessions> {

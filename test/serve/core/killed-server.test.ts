@@ -3,8 +3,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -12,6 +11,7 @@ import { Rng } from '../../../src/core/rng.js';
 import { compiledUrl } from '../../../src/core/threads.js';
 import { loadAnyScenario } from '../../../src/run/scenario.js';
 import { openServable, type Servable } from '../../../src/run/servable.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
 const NAMES = ['pendulum', 'helpdesk'];
 const SESSIONS = 4;
@@ -139,10 +139,9 @@ async function live(server: Server, { id, seed, actions, answers }: Client): Pro
   }
 }
 
-let folder: string;
+const folder = temporaryFolder('killed');
 const served = new Map<string, Servable>();
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-killed-'));
   for (const name of NAMES) {
     const options = { folder: join(folder, 'own'), real: true, log: () => {} };
     served.set(name, await openServable(await loadAnyScenario(name), options));
@@ -150,7 +149,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const one of served.values()) await one.close();
-  rmSync(folder, { recursive: true });
 });
 
 /** What the same client is answered by an environment of its own, which nobody kills. */

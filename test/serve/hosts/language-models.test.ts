@@ -1,9 +1,6 @@
 // Worlds that ask a language model, in threads: the model, its cache and its budget stay with the server, and clients are told
 // the same as where all lives in one thread.
 
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { loadDomain } from '../../../src/env/tools/load-domain.js';
 import { loadAnyScenario } from '../../../src/run/scenario.js';
@@ -13,6 +10,7 @@ import {
   type ControlledOptions,
   startControlledModel,
 } from '../../controlled/controlled-model.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { helpdeskReference } from '../protocols/reference-calls.js';
 import { ask } from '../running-server.js';
 
@@ -41,7 +39,7 @@ async function served(
   const scenario = await loadAnyScenario('helpdesk', {
     set: [...llm, 'model.backends=[llm]', 'user.kind=llm', ...set],
   });
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-serve-llm-'));
+  const folder = temporaryFolder('serve-llm');
   const server = await startServer({ scenarios: [scenario], folder, port: 0, workers, log: () => {} });
   closing.push(
     () => domain.close(),

@@ -1,14 +1,13 @@
 // A folder of real runs, made once for one test file: episodes of the service desk and a policy trained on the pendulum.
 
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runCommandLine } from '../../../src/cli/command-line.js';
 import { recordingStream } from '../../run/streams.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
 /** Answers the folder. */
 export async function makeRuns(): Promise<string> {
-  const root = mkdtempSync(join(tmpdir(), 'reverie-page-runs-'));
+  const root = temporaryFolder('page-runs');
   await made([
     'synth',
     'helpdesk',

@@ -50,19 +50,6 @@ describe('the environments', () => {
 });
 
 describe('a session', () => {
-  it('plays an episode of numbers, the same for the same seed', async () => {
-    const episode = async () => {
-      const session = await opened('pendulum');
-      const turns = [(await ask(`${session}/reset`, { seed: 3 })).body];
-      for (let i = 0; i < 10; i++) turns.push((await ask(`${session}/step`, { action: [i % 2] })).body);
-      return turns.map(({ observation, reward, truncated }) => ({ observation, reward, truncated }));
-    };
-    const first = await episode();
-    expect(first[0].observation).toHaveLength(3);
-    expect(first[10]).toMatchObject({ truncated: true, reward: expect.any(Number) });
-    expect(await episode()).toEqual(first);
-  });
-
   it('is listed, looked at, touched and closed', async () => {
     const session = await opened('pendulum');
     await ask(`${session}/reset`, { seed: 9, episode_id: 'mine' });
@@ -76,26 +63,6 @@ describe('a session', () => {
     expect((await ask(session)).body.error.code).toBe('SESSION_GONE');
   });
 
-  it('comes back to a snapshot, and forks there', async () => {
-    const session = await opened('pendulum');
-    await ask(`${session}/reset`, { seed: 2 });
-    await ask(`${session}/step`, { action: [1] });
-    const { status, body: kept } = await ask(`${session}/snapshot`, undefined, 'POST');
-    expect([status, kept]).toEqual([201, { id: expect.any(String), env: 'pendulum', step_count: 1 }]);
-    const forks = (await ask(`${session}/fork`, { count: 2 })).body.sessions;
-    const onward = (await ask(`${session}/step`, { action: [-1] })).body;
-    for (const { id, parent } of forks) {
-      expect(`${v1}/sessions/${parent}`).toBe(session);
-      const step = (await ask(`${v1}/sessions/${id}/step`, { action: [-1] })).body;
-      expect({ ...step, episode_id: '' }).toEqual({ ...onward, episode_id: '' });
-    }
-    expect((await ask(`${session}/restore`, { snapshot: kept.id })).body.step_count).toBe(1);
-    expect((await ask(`${session}/step`, { action: [-1] })).body.observation).toEqual(onward.observation);
-    const other = await opened('pendulum');
-    expect((await ask(`${other}/reset`, { snapshot: kept.id })).body.step_count).toBe(1);
-    expect((await ask(`${session}/restore`, { snapshot: 'none' })).body.error.code).toBe('SNAPSHOT_UNKNOWN');
-  });
-
   it('says what is wrong', async () => {
     const session = await opened('pendulum');
     expect((await ask(`${session}/step`, { action: [0] })).body.error.code).toBe('ENV_NOT_RESET');
@@ -103,18 +70,5 @@ describe('a session', () => {
     expect((await ask(`${v1}/sessions/none/step`, { action: [0] })).status).toBe(404);
     expect((await ask(`${v1}/sessions`, { env: 'nowhere' })).body.error.code).toBe('ENV_NOT_SERVED');
     expect((await ask(`${server.url}/nothing`)).body.error.code).toBe('ROUTE_UNKNOWN');
-  });
-});
-
-describe('many sessions', () => {
-  it('start as a group from one state', async () => {
-    const { status, body } = await ask(`${v1}/groups`, { env: 'pendulum', count: 3, seed: 5 });
-    expect(status).toBe(201);
-    const results = await Promise.all(
-      body.sessions.map(({ id }: { id: string }) => ask(`${v1}/sessions/${id}/step`, { action: [0.5] })),
-    ).then((answers) => answers.map((answer) => answer.body));
-    expect(results).toHaveLength(3);
-    expect(new Set(results.map(({ observation }: { observation: number[] }) => observation.join())).size).toBe(1);
-    expect(results[0].observation).not.toEqual(body.turn.observation);
   });
 });

@@ -1,20 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.js';
 import { loadAnyScenario } from '../../../src/run/scenario.js';
 import { type ValidationReport, validateScenario, validateUrl, validationText } from '../../../src/serve/index.js';
 import { recordingStream } from '../../run/streams.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { type Defect, PLANTED, type ToyOptions, toyServer } from './toy-server.js';
 
 const LIGHT = { steps: 5, tasks: 2 };
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-validate-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('validate');
 
 const named = ({ checks }: ValidationReport, status: string) => {
   return checks.filter((check) => check.status === status).map(({ name }) => name);

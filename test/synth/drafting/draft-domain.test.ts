@@ -1,14 +1,19 @@
 // Drafting a domain by a language model: what holds is admitted, what does not is given back with its faults, and refused in the end;
-// whatever is written runs in the sandbox alone.
+// and what is drafted for a domain that is there is held to its logs.
 
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { reverieError } from '../../../src/core/errors.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { draftDomain, tryDraft } from '../../../src/synth/drafting/draft-domain.js';
 import { scriptedModel } from '../tasks/model.js';
 import { CARELESS, LENDING, part, reply, WORLD } from './lending.js';
 
 const [world, tasks] = [reply(part(...WORLD)), reply(part('tasks.yaml', 'must-fail.yaml'))];
-const rules = (text: string = LENDING['rules.js']) => reply({ 'rules.js': text });
+const rules = (text: string = LENDING['rules.yaml']) => reply({ 'rules.yaml': text });
 const wishes = { description: 'A lending library.', tasks: 3, seed: 1, repairs: 2 };
 
 describe('drafting a domain', () => {
@@ -21,7 +26,7 @@ describe('drafting a domain', () => {
     expect(draft.trial).toMatchObject({ tools: 3, tasks: 3 });
     expect(draft.trial.probes.total).toBeGreaterThan(8);
     const [, askedForTasks, askedForRules] = model.requests.map(({ messages }) => String(messages[1].content));
-    expect(askedForTasks).not.toContain('"rules.js"');
+    expect(askedForTasks).not.toContain('"rules.yaml"');
     expect(Object.keys(JSON.parse(askedForRules).files)).toEqual([...WORLD]);
   });
 
@@ -58,7 +63,7 @@ describe('drafting a domain', () => {
       Array.from({ length: 3 }, () => ['world', 'Sure!']),
     ]);
     expect(never.trial.faults[0]).toMatch(/^no reply of 3 wrote policy\.md, .*; the last: .*no JSON/);
-    expect(never.trial.faults).toContain('rules.js is missing');
+    expect(never.trial.faults).toContain('rules.yaml is missing');
   });
 });
 
@@ -73,14 +78,14 @@ describe('trying a draft', () => {
     expect(await faultsOf({ 'must-fail.yaml': '[{ "name": "x" }]' })).toContain('must-fail.yaml');
   });
 
-  it('runs rules in the sandbox: nothing of the host is to be had', async () => {
-    const reaching = LENDING['rules.js'].replace('book(state, book_id),', 'process.env,');
-    expect(await faultsOf({ 'rules.js': reaching })).toMatch(/get_book/);
+  it('holds rules to tools and data before they are run', async () => {
+    const spoilt = LENDING['rules.yaml'].replaceAll('.lentTo', '.lendTo');
+    expect(await faultsOf({ 'rules.yaml': spoilt })).toMatch(/rules\.yaml", line \d+: .*did you mean "lentTo"/);
   });
 
   it('wants enough of everything', async () => {
     expect(await faultsOf({}, 4)).toBe('there are 3 tasks; at least 4 are wanted');
-    const probes = JSON.parse(LENDING['must-fail.yaml']) as { call: { name: string }; kind: string }[];
+    const probes = parse(LENDING['must-fail.yaml']) as { call: { name: string }; kind: string }[];
     const fewer = JSON.stringify(probes.filter(({ call }) => call.name !== 'return_book'));
     expect((await faultsOf({ 'must-fail.yaml': fewer })).split('\n')).toEqual([
       'no probe of must-fail.yaml says what "return_book" must refuse',
@@ -89,17 +94,54 @@ describe('trying a draft', () => {
   });
 
   it('holds tasks to their references and failures, and the data to their schema', async () => {
-    const [first, ...rest] = JSON.parse(LENDING['tasks.yaml']) as { reference: { calls: object[] } }[];
+    const [first, ...rest] = parse(LENDING['tasks.yaml']) as { reference: { calls: object[] } }[];
     const idle = { ...first, reference: { ...first.reference, calls: [] } };
     expect(
       await faultsOf({
         'tasks.yaml': JSON.stringify([idle, ...rest, first].map((task, i) => ({ ...task, id: `t${i}` }))),
       }),
     ).toMatch(/task "t0"/);
-    const stained = LENDING['rules.js'].replace(
-      'found.lentTo = member_id;',
-      "found.lentTo = member_id;\n    found.note = 'x';",
-    );
-    expect(await faultsOf({ 'rules.js': stained })).toContain('after lend_book the data break their schema');
+    const change = '{ set: "/books/{call.book_id}/lentTo", to: call.member_id }';
+    const stain = `{ set: "/members/{call.member_id}/name", to: 'call.member_id.split("-")' }`;
+    const stained = LENDING['rules.yaml'].replace(change, `${change}, ${stain}`);
+    expect(await faultsOf({ 'rules.yaml': stained })).toContain('after lend_book the data break their schema');
+  });
+});
+
+describe('drafting what a domain lacks', () => {
+  const { 'rules.yaml': good, ...files } = LENDING;
+  const answered = (content: string): EpisodeRecord[] => [
+    {
+      messages: [
+        { role: 'assistant', content: null, toolCalls: [{ id: 'c', name: 'get_book', arguments: { book_id: 'B-2' } }] },
+        { role: 'tool', toolCallId: 'c', name: 'get_book', content },
+      ],
+      verdict: { reward: null, checks: [] },
+    } as unknown as EpisodeRecord,
+  ];
+  const drafted = (logged: string, model = scriptedModel(rules())) => {
+    const folder = mkdtempSync(join(tmpdir(), 'reverie-into-'));
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+    const into = { folder, files, write: ['rules.yaml'] as const, logs: answered(logged) };
+    const draft = draftDomain({ ...wishes, repairs: 1, model, into });
+    return draft.finally(() => rmSync(folder, { recursive: true }));
+  };
+
+  it('asks for that alone, shows the logs, and admits what they agree with', async () => {
+    const model = scriptedModel(rules());
+    const draft = await drafted('{"title": "Solaris", "lentTo": "M-2"}', model);
+    expect([draft.admitted, draft.trial.faults, draft.files['rules.yaml']]).toEqual([true, [], good]);
+    const told = JSON.parse(String(model.requests[0].messages[1].content));
+    expect([model.requests.length, told.write, JSON.stringify(told.logs)]).toEqual([
+      1,
+      ['rules.yaml'],
+      expect.stringContaining('Solaris'),
+    ]);
+  });
+
+  it('gives back calls that the logs have otherwise', async () => {
+    const draft = await drafted('{"title": "Solaris", "to": "M-2"}');
+    expect(draft.admitted).toBe(false);
+    expect(draft.trial.faults[0]).toMatch(/^log 1, call 1: get_book answered .*"to".*, and the rules say .*"lentTo"/);
   });
 });

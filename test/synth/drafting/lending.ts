@@ -81,32 +81,27 @@ const probes = [
   probe('Solaris can come back', 'possible', back('B-2'), 'change'),
 ];
 
-/** Lends whatever is asked for. */
-export const CARELESS = `
-const book = (state, id) => {
-  if (!Object.hasOwn(state.books, id)) throw new ToolError('Book ' + id + ' not found');
-  return state.books[id];
-};
-export const tools = {
-  get_book: (state, { book_id }) => book(state, book_id),
-  lend_book(state, { member_id, book_id }) {
-    const found = book(state, book_id);
-    if (!Object.hasOwn(state.members, member_id)) throw new ToolError('Member ' + member_id + ' not found');
-    found.lentTo = member_id;
-    return found;
-  },
-  return_book(state, { book_id }) {
-    const found = book(state, book_id);
-    if (found.lentTo === null) throw new ToolError('Book ' + book_id + ' is here');
-    found.lentTo = null;
-    return found;
-  },
-};
+const rules = (isCareful: boolean) => `
+tools:
+  get_book:
+    enforces: [{ require: call.book_id in state.books, error: "Book {call.book_id} not found" }]
+    answers: state.books[call.book_id]
+  lend_book:
+    enforces:
+      - { require: call.book_id in state.books, error: "Book {call.book_id} not found" }
+      - { require: call.member_id in state.members, error: "Member {call.member_id} not found" }
+${isCareful ? '      - { require: "state.books[call.book_id].lentTo == null", error: "Book {call.book_id} is lent" }' : ''}
+    effects: [{ set: "/books/{call.book_id}/lentTo", to: call.member_id }]
+    answers: state.books[call.book_id]
+  return_book:
+    enforces:
+      - { require: call.book_id in state.books, error: "Book {call.book_id} not found" }
+      - { require: "state.books[call.book_id].lentTo != null", error: "Book {call.book_id} is here" }
+    effects: [{ set: "/books/{call.book_id}/lentTo", to: null }]
+    answers: state.books[call.book_id]
 `;
-export const CAREFUL = CARELESS.replace(
-  '    found.lentTo = member_id;',
-  "    if (found.lentTo !== null) throw new ToolError('Book ' + book_id + ' is lent');\n    found.lentTo = member_id;",
-);
+/** Lends whatever is asked for. */
+export const CARELESS = rules(false);
 
 const text = (value: unknown) => JSON.stringify(value, null, 2);
 
@@ -117,7 +112,7 @@ export const LENDING = {
   'state.json': text(state),
   'tasks.yaml': text(tasks),
   'must-fail.yaml': text(probes),
-  'rules.js': CAREFUL,
+  'rules.yaml': rules(true),
 } as const satisfies DraftFiles;
 
 export const WORLD = ['policy.md', 'tools.yaml', 'state.schema.json', 'state.json'] as const;

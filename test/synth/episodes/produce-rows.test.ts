@@ -1,12 +1,11 @@
 // Rows of a job: each once, in any order, however often the job is stopped; none knows more of others than it may.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { reverieError } from '../../../src/core/errors.js';
 import { Rng } from '../../../src/core/rng.js';
 import { type FailedRow, isFailed, produceRows, RowJournal } from '../../../src/synth/episodes/produce-rows.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
 interface Row {
   readonly row: number;
@@ -20,9 +19,8 @@ const LAG = 8;
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-rows-'));
+  folder = temporaryFolder('rows');
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 interface Trial {
   readonly concurrency: number;

@@ -1,20 +1,18 @@
 // Each format's own rules, on episodes that break them: parallel calls, text beside calls, special tokens, masked turns.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { call, parcelDomain, parcelTask, record, type Turn } from '../episode-records.js';
 import { exported, jsonLines, parquetRows, type Row } from './exported.js';
 
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-formats-'));
+  folder = temporaryFolder('formats');
 });
-
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const get = (id: string, answer: string | undefined = `${id} is here`) => ({
   name: 'get_parcel',
@@ -87,7 +85,8 @@ describe('what is written to be imitated', () => {
       });
     }
     const trl = await exported(join(folder, 'trl'), 'trl', lived());
-    expect(trl.tables).toEqual({ messages: 1, prompt_completion: 3, preference: 1, preference_turns: 1 });
+    // They say the same: no turn of theirs was better.
+    expect(trl.tables).toEqual({ messages: 1, prompt_completion: 3, preference: 1 });
   });
 
   it('goes by the bar that is asked for, and leaves no episode out of what carries its reward', async () => {
@@ -126,22 +125,6 @@ describe('trl', () => {
     expect(adapted).toEqual({});
   });
 
-  it('writes arguments as objects and tools as JSON text', async () => {
-    await exported(folder, 'trl', [record({ turns: PARALLEL })]);
-    const [{ messages, tools }] = rows('messages');
-    expect(messages[2]).toEqual({
-      role: 'assistant',
-      content: 'Let me look.',
-      reasoning_content: 'Two parcels.',
-      tool_calls: [
-        { type: 'function', function: { name: 'get_parcel', arguments: { parcel_id: 'P100' } } },
-        { type: 'function', function: { name: 'get_parcel', arguments: { parcel_id: 'P200' } } },
-      ],
-    });
-    expect(messages[3]).toEqual({ role: 'tool', name: 'get_parcel', content: 'P100 is here' });
-    expect(JSON.parse(tools)[2].function.name).toBe('list_shelves');
-  });
-
   it('pairs from where two episodes part', async () => {
     const common = [{ user: 'P100?' }, call('get_parcel', { parcel_id: 'P100' }, 'here')];
     const group = [1, 0].map((reward) => record({ group: 1, reward, turns: [...common, { say: `It is ${reward}` }] }));
@@ -154,6 +137,41 @@ describe('trl', () => {
     expect([pair.chosen.length, pair.rejected.length]).toEqual([1, 1]);
     expect(none).toBeUndefined();
     expect(adapted).toEqual({ 'left out of preference: starts differ': 1 });
+  });
+
+  it('never prefers a turn that fares no better among siblings, however one episode went', async () => {
+    const said = (text: string, reward: number) =>
+      record({ group: 1, reward, turns: [{ user: 'P100?' }, { say: text }] });
+    const lucky = [said('A', 1), said('B', 1), said('A', 0), said('B', 0)];
+    const { adapted } = await exported(folder, 'trl', lucky, { imitation: 'any' });
+    expect(rows('preference')).toHaveLength(2);
+    expect(adapted).toEqual({ 'left out of preference_turns: siblings that acted alike fared no better': 1 });
+    rmSync(folder, { recursive: true });
+    const told = [said('A', 1), said('A', 1), said('B', 0), said('B', 1), said('A', 0), said('B', 0)];
+    await exported(folder, 'trl', told, { imitation: 'any' });
+    const turns = rows('preference_turns').map(({ chosen, rejected, score_chosen, score_rejected }: Row) => [
+      ...[chosen[0].content, rejected[0].content, score_chosen.toFixed(2), score_rejected.toFixed(2)],
+    ]);
+    expect(turns).toEqual([['A', 'B', '0.67', '0.33']]);
+  });
+});
+
+describe('openai', () => {
+  it('renames tools that the API would refuse, in declarations and calls alike, and says so', async () => {
+    const [tool] = parcelDomain().tools;
+    const names = ['desk.find parcel', 'desk_find_parcel', 'f'.repeat(80), 'suche_größe'];
+    const domain = parcelDomain({ tools: names.map((name) => ({ ...tool, name })) });
+    const turns: Turn[] = [{ user: 'Hi' }, ...names.map((name) => call(name, { parcel_id: 'P100' })), { say: 'Done.' }];
+    const { adapted } = await exported(folder, 'openai', [record({ turns })], { domain });
+    const [row] = jsonLines(folder, 'data/train-00000-of-00001.jsonl');
+    const declared = row.tools.map((one: Row) => one.function.name);
+    expect(new Set(declared).size).toBe(4);
+    expect(declared[1]).toBe('desk_find_parcel');
+    for (const name of declared) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+    expect(row.messages.flatMap((one: Row) => one.tool_calls ?? []).map((one: Row) => one.function.name)).toEqual(
+      declared,
+    );
+    expect(adapted).toEqual({ "tools renamed to what OpenAI's API takes": 1 });
   });
 });
 
@@ -189,27 +207,6 @@ describe('verl', () => {
       verifier: { state: 'reference' },
       reference: { calls: [] },
     });
-  });
-});
-
-describe('atif', () => {
-  it('counts steps from 1 and keeps rewards in extra', async () => {
-    await exported(folder, 'atif', [record({ turns: PARALLEL, masked: [6] })]);
-    const [row] = jsonLines(folder, 'data/train-00000-of-00001.jsonl');
-    expect(row.schema_version).toBe('ATIF-v1.7');
-    expect(row.steps.map(({ step_id, source }: Row) => `${step_id} ${source}`)).toEqual(
-      ['system', 'user', 'agent', 'agent', 'user', 'user', 'agent'].map((source, index) => `${index + 1} ${source}`),
-    );
-    expect(row.steps[2]).toMatchObject({
-      message: 'Let me look.',
-      reasoning_content: 'Two parcels.',
-      tool_calls: [{ tool_call_id: 'call-2-0', function_name: 'get_parcel', arguments: { parcel_id: 'P100' } }, {}],
-      observation: {
-        results: [{ source_call_id: 'call-2-0', content: 'P100 is here' }, { source_call_id: 'call-2-1' }],
-      },
-      extra: { reward: 0, loss: 1 },
-    });
-    expect(row.extra).toMatchObject({ reward: 1, source: 'synthetic', license: 'cc-by-4.0', judge: null });
   });
 });
 

@@ -1,17 +1,16 @@
 // The libraries that datasets are made for read them, unmodified: `datasets` by the card, pandas, ATIF's models, TRL,
 // LLaMA-Factory. They come into test/.cache, once; a reader that cannot be had is skipped with its reason. ADP has no package to install: its rules are held in formats.test.ts.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
+import { beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { episodeExports } from '../../../src/synth/export/episodes/export-episodes.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { call, parcelDomain, parcelTask, record, USUAL } from '../episode-records.js';
 import { exported, type Row } from './exported.js';
 import { INSTALL_TIME, type PythonReaders, pythonReaders } from './python-readers.js';
 
-let root: string;
+const root = temporaryFolder('readers');
 const folderOf = (format: string) => join(root, format);
 
 /** What breaks careless readers: mixed types of arguments, empty contents, quotes, other scripts, all splits, groups. */
@@ -35,14 +34,11 @@ function awkward(): EpisodeRecord[] {
 const records = awkward();
 
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'reverie-readers-'));
   const domain = parcelDomain({ tasks: [parcelTask('known')] });
   for (const format of episodeExports.names()) {
     await exported(folderOf(format), format, records, { domain, imitation: 'any' });
   }
 });
-
-afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 /** Configurations of datasets, by format. */
 const CONFIGS: readonly [format: string, config?: string][] = [

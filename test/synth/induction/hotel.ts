@@ -7,7 +7,7 @@ import { readEpisodeLogs } from '../../../src/replay/experience/logs/read-episod
 
 export const HOTEL = fileURLToPath(new URL('../../../examples/hotel/', import.meta.url));
 
-export const hotelTools = () => readTools(HOTEL);
+export const hotelTools = () => readTools(HOTEL).tools;
 
 export async function hotelEpisodes(): Promise<readonly EpisodeRecord[]> {
   return (await readEpisodeLogs(`${HOTEL}logs`)).episodes;

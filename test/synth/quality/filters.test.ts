@@ -106,6 +106,58 @@ describe('claims', () => {
     expect(judged(asked, failed, { say: 'It is done.' })).toEqual([both, 5, [2, 4]]);
     expect(judged(asked, failed, closed, { say: 'It is done.' })).toEqual(['masked: a failed call', 7, [2]]);
   });
+
+  const status = { enum: ['confirmed', 'cancelled', 'flown'] };
+  const booking = {
+    type: 'object',
+    properties: { status: { $ref: '#/$defs/status' }, paid: { type: 'number' }, bags: {} },
+  };
+  const stateSchema = {
+    type: 'object',
+    $defs: { status, booking },
+    properties: { bookings: { type: 'object', patternProperties: { '^[A-Z]': { $ref: '#/$defs/booking' } } } },
+  };
+  const bookings = {
+    QX7T2M: { status: 'confirmed', paid: 180, bags: 1 },
+    KD3P9A: { status: 'flown', paid: 95, bags: 0 },
+  };
+  const airline: QualityContext = {
+    domain: parcelDomain({ stateSchema, initialState: { bookings } }),
+    taskOf: () => parcelTask('a task'),
+  };
+  const cancelled = call('cancel', { reference: 'QX7T2M' }, '{"reference":"QX7T2M","status":"cancelled"}', {
+    operations: [{ op: 'replace', path: '/bookings/QX7T2M/status', value: 'cancelled' }],
+  });
+  const says = (say: string, ...before: Turn[]) =>
+    outcome(claimsFilter(), { turns: [{ user: 'About QX7T2M and 10 kg.' }, ...before, { say }] }, airline);
+  it.each([
+    'Booking QX7T2M is cancelled now, and two bags are on it.',
+    'QX7T2M is flown.',
+    'You paid 85: QX7T2M has 85 paid.',
+    'QX7T2M now has two bags.',
+    'Your refund number is RF-88120.',
+    'Both are done: ZZ9Q4B is confirmed.',
+  ])('masks what is false: %s', (text) => {
+    expect(says(text)).toEqual(['masked: a false claim', 3, [2]]);
+  });
+  it('masks what was true before a change', () => {
+    expect(says('QX7T2M is confirmed.', cancelled)).toEqual(['masked: a false claim', 5, [4]]);
+  });
+  it.each([
+    'QX7T2M is confirmed, with one bag; paid: 180.00.',
+    'Shall I say that QX7T2M is cancelled?',
+    'QX7T2M is not cancelled.',
+    'If QX7T2M is cancelled, 85 is refunded.',
+    'QX7T2M is confirmed and KD3P9A is flown.',
+    'The 10 kg are fine on 2031-04-20 at 17:40 with USB3 and COVID-19 rules.',
+    'It is cancelled.',
+  ])('keeps what is true, or no claim: %s', (text) => {
+    expect(says(text)).toBe('keep');
+  });
+  it('keeps what the last answer said, and what came true by a call', () => {
+    expect(says('QX7T2M is cancelled.', cancelled)).toBe('keep');
+    expect(says('QX7T2M is flown.', call('get', { reference: 'QX7T2M' }, 'QX7T2M: flown'))).toBe('keep');
+  });
 });
 
 describe('provenance', () => {

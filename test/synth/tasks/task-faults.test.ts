@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import { SOLVED_AT_START } from '../../../src/env/tools/verify-episode.js';
-import { taskFaults } from '../../../src/synth/tasks/task-checks.js';
+import { lintTasks } from '../../../src/synth/tasks/lint-tasks.js';
 import { loadLibrary } from '../../env/tools/library.js';
 
 let domain: ToolsDomain;
@@ -15,11 +15,12 @@ afterAll(() => domain.close());
 
 const problemsOf = async (changed: Partial<ToolsTask>) => {
   const [lend] = domain.tasks;
-  return (await taskFaults(domain, [{ ...lend, ...changed }])).map(({ problem }) => problem);
+  const found = await lintTasks(domain, [{ ...lend, ...changed }]);
+  return found.filter(({ shuts }) => shuts).map(({ problem }) => problem);
 };
 
 test('none are found in sound tasks', async () => {
-  expect(await taskFaults(domain)).toEqual([]);
+  expect((await lintTasks(domain, domain.tasks)).filter(({ shuts }) => shuts)).toEqual([]);
 });
 
 test('a goal that holds at the start', async () => {
@@ -34,5 +35,6 @@ test('a failure that the verifier passes', async () => {
     { name: 'guesses', calls: [], say: 'It is due on 2030-03-21 or 2030-03-22.' },
   ];
   const problems = await problemsOf({ verifier: { communicate: ['2030-03-22'] }, failures });
-  expect(problems).toEqual(['its verifier passes the failure "lies"']);
+  expect(problems).toContain('the verifier lets pass who lies');
+  expect(problems.join()).not.toContain('guesses');
 });

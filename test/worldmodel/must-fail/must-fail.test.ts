@@ -1,10 +1,9 @@
 // The must-fail suite: the real environment passes it, simulators that play along do not, and cannot mint reward.
 
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import { reverieError } from '../../../src/core/errors.js';
 import { openSealed } from '../../../src/core/files.js';
@@ -22,6 +21,7 @@ import {
   writeMustFail,
 } from '../../../src/worldmodel/must-fail/run-must-fail.js';
 import { nativeDomain, scenarioFolder } from '../../controlled/native-domain.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../shared/data', import.meta.url));
 
@@ -31,9 +31,8 @@ let folder: string;
 beforeAll(async () => {
   domain = await nativeDomain('helpdesk');
   written = await readProbes(join(scenarioFolder('helpdesk'), 'must-fail.yaml'), domain);
-  folder = mkdtempSync(join(tmpdir(), 'must-fail-'));
+  folder = temporaryFolder('must-fail');
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Answers everything with this. */
 function simulator(version: string, answer: (domain: ToolsDomain) => Partial<Prediction>): Responder {

@@ -1,9 +1,8 @@
 // The audit finds how wrong a judge is; no other judge, domain or worse one gets past it.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { Judge } from '../../../src/worldmodel/reward/judge.js';
 import {
@@ -15,6 +14,7 @@ import {
   writeAudit,
 } from '../../../src/worldmodel/reward/judge-audit.js';
 import { nativeDomain, scenarioFolder } from '../../controlled/native-domain.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { DoubleModel, truthfulModel, verdict } from './judge-models.js';
 
 let domain: ToolsDomain;
@@ -23,9 +23,8 @@ let folder: string;
 beforeAll(async () => {
   domain = await nativeDomain('helpdesk');
   labelled = await readLabelledEpisodes(join(scenarioFolder('helpdesk'), 'labelled'), domain);
-  folder = mkdtempSync(join(tmpdir(), 'audit-'));
+  folder = temporaryFolder('audit');
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const one = { votes: 1, audit: { repeats: 1 } } as const;
 

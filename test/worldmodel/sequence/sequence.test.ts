@@ -1,10 +1,9 @@
 // A sequence model learned from tries of a small world of ours: what it foretells in a room it never saw, what it keeps to as a backend
 // of the router, and what it refuses.
 
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readdirSync, readFileSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import { Rng } from '../../../src/core/rng.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
@@ -21,13 +20,13 @@ import { sequenceSection } from '../../../src/worldmodel/sequence/settings.js';
 import { makeRouter } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { depot } from '../../games/depot.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { toolsBackendContract } from '../tools/contract.js';
 import { depotEpisodes } from './depot-records.js';
 
 const TINY = { rows: 4, length: 128, hidden: 64, layers: 2, heads: 2, kvHeads: 1, vocabulary: 450, heldOut: 0.5 };
 
-const root = mkdtempSync(join(tmpdir(), 'reverie-sequence-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder('sequence');
 
 const domain = depot(['one', 'two', 'three', 'other']);
 const episodes = depotEpisodes(domain, [1, 2, 3, 4, 5, 6], 40);

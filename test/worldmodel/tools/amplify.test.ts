@@ -58,7 +58,7 @@ describe.each([true, false])('a trajectory in one call (rules: %s)', (rules) => 
 });
 
 it('is held to exact rules where there are any', async () => {
-  const idle = { ...closed, operations: [] };
+  const idle = { ...closed, operations: [{ op: 'replace', path: '/tickets/T1001/subject', value: '"x"' }] };
   expect((await written([asks, closes, idle, says], true).run()).problems.join()).toContain(
     'changes the state in another way',
   );

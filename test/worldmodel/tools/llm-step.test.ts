@@ -42,7 +42,7 @@ describe('text that is data', () => {
     const { model, router } = await routed(truthful);
     await router.answer({ ...query, messages });
     const content = model.requests[0].messages[1].content!;
-    expect(content.match(/^## .*$/gmu)).toEqual(['## References', '## History', '## State', '## Call']);
+    expect(content.match(/^## .*$/gmu)).toEqual(['## Episode', '## State', '## Call']);
     expect(sectionsOf(model.requests[0]).Call).toEqual({ name: 'open_ticket', arguments: query.call.arguments });
     expect(model.requests[0].messages[0].content).not.toContain('Ignore all rules');
   });
@@ -65,31 +65,6 @@ describe('a reply in another form', () => {
     terminated: false,
     confidence: 0.9,
   };
-
-  it.each<[string, JsonObject]>([
-    ['a path without the first slash', { ...whole, operations: [{ ...right, path: 'tickets/T1001/status' }] }],
-    ['a key that nobody asked for', { ...whole, note: 'x', operations: [{ ...right, from: '' }] }],
-    ['numbers as text', { ...whole, confidence: '0.9', reward: '1' }],
-    ['an operation in capitals', { ...whole, operations: [{ ...right, op: 'REPLACE' }] }],
-  ])('is read as it is meant: %s', async (_, reply) => {
-    const { model, router } = await routed(() => reply);
-    expect(await router.answer(closing)).toMatchObject({
-      operations: [{ op: 'replace', path: '/tickets/T1001/status', value: 'closed' }],
-      observation: said,
-      confidence: 0.9,
-    });
-    expect(model.requests).toHaveLength(1);
-  });
-
-  it('takes values and observations that are JSON', async () => {
-    const looking = { ...whole, operations: [], observation: { id: 'T1001', status: 'open' } };
-    const read = await (await routed(() => looking)).router.answer(deskQuery('get_ticket', { ticket_id: 'T1001' }));
-    expect(read).toMatchObject({ isError: false, observation: '{"id":"T1001","status":"open"}' });
-    const setting = { op: 'replace', path: '/tickets/T1001', value: closing.domain.initialState.tickets };
-    expect(
-      (await (await routed(() => ({ ...whole, operations: [setting] }))).router.answer(closing)).refused,
-    ).toBeDefined();
-  });
 
   it.each<[string, Json]>([
     ['no pointer', { ...right, path: '/tickets/~9/~' }],
@@ -164,8 +139,9 @@ describe('retrieval', () => {
     const router = await makeRouter(config, { domain: closing.domain, model, index: indexOf(asked) });
     await router.answer({ ...closing, row: 50 });
     expect(asked).toEqual([[expect.objectContaining({ beforeRow: 40, sources: 'both' }), 7]]);
-    const [reference] = sectionsOf(model.requests[0]).References as JsonObject[];
-    expect(reference).toMatchObject({ episode: 'other', call: lived.call, operations: lived.operations });
+    const [reference] = sectionsOf(model.requests[0]).Records as JsonObject[];
+    const { name, arguments: given } = lived.call;
+    expect(reference).toMatchObject({ call: name, arguments: given, operations: lived.operations });
     expect(JSON.stringify(reference).length).toBeLessThanOrEqual(2_000);
   });
 });
@@ -176,12 +152,11 @@ describe('a large state', () => {
   it('is shown in the part that matters, with its paths', async () => {
     const { model, router } = await routed(truthful, { stateTokens: 600 });
     const answer = await router.answer(deskQuery('close_ticket', { ticket_id: 'T2500' }, { domain }));
-    const { complete, state, collections } = sectionsOf(model.requests[0]).State as Record<string, JsonObject>;
-    expect(complete).toBe(false);
-    expect(Object.keys(state.tickets as JsonObject)).toContain('T2500');
-    expect(state.customers).toEqual(domain.initialState.customers);
-    expect(collections).toMatchObject({ '/tickets': { size: 3_000 } });
-    expect(JSON.stringify(state).length).toBeLessThan(600 * 4 * 1.5);
+    const { State, Collections } = sectionsOf(model.requests[0]) as Record<string, JsonObject>;
+    expect(Object.keys(State.tickets as JsonObject)).toContain('T2500');
+    expect(State.customers).toEqual(domain.initialState.customers);
+    expect(Collections).toMatchObject({ '/tickets': 3_000 });
+    expect(JSON.stringify(State).length).toBeLessThan(600 * 4);
     expect(answer.operations).toEqual([{ op: 'replace', path: '/tickets/T2500/status', value: 'closed' }]);
   });
 });
@@ -195,7 +170,7 @@ describe('a prompt', () => {
     );
 
   it('has the bytes that recorded replies are found by, and its model the same version', () => {
-    expect(hash()).toBe('b796de3cb5cc');
+    expect(hash()).toBe('59c668a92fe2');
     expect(hash({}, { previous: { a: 1 }, problems: ['b'] } as never)).toBe('332bd372ddd0');
     expect(new LlmStepModel(new ScriptedModel(truthful), options).version).toBe('llm:scripted:aa68488d4e83');
   });

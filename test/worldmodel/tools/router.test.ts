@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { addCosts, NO_COST } from '../../../src/core/cost.js';
+import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Trust } from '../../../src/worldmodel/tools/backend-model.js';
@@ -41,6 +42,29 @@ describe('a typed step by a language model', () => {
     expect(answer.observation).toMatch(/^Error: /);
     expect(answer.refused?.join()).toContain('ticket T1001 was deleted');
     expect(answer.cost.calls).toBe(2);
+  });
+
+  it('is held to the state, with what was seen, and a read that was answered asks nobody', async () => {
+    const domain = deskDomain();
+    const model = new ScriptedModel((_, { Refused }) =>
+      prediction({ observation: JSON.stringify({ status: Refused === undefined ? 'closed' : 'open' }) }),
+    );
+    const env = new ToolsEpisodeEnvironment({
+      ...{ id: 'desk', domain, user: new ScriptedUser() },
+      responder: await makeRouter(config({ backends: ['llm'] }), { domain, model }),
+    });
+    await env.reset({ seed: 1 });
+    const read = { content: null, toolCalls: [{ id: '', name: 'get_ticket', arguments: { ticket_id: 'T1001' } }] };
+    const first = (await env.step(read)).info.predictions as Prediction[];
+    expect(first).toMatchObject([{ repaired: true, checks: { values: 'refused', unknown: 'held' } }]);
+    expect(JSON.stringify(sectionsOf(model.requests[1]).Refused)).toContain('the record tickets/T1001 has open');
+    const fork = env.snapshot();
+    for (let time = 0; time < 2; time++) {
+      const again = (await env.step(read)).info.predictions as Prediction[];
+      expect(again).toMatchObject([{ backend: 'memory', observation: first[0].observation, cost: { calls: 0 } }]);
+      env.restore(fork);
+    }
+    expect(model.requests).toHaveLength(2);
   });
 
   it('falls to the next backend, and counts what it cost', async () => {

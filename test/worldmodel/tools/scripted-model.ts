@@ -3,6 +3,7 @@
 import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import type { Cost } from '../../../src/core/cost.js';
 import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/language-model.js';
+import { sectionsOf as sectionsOfText } from '../../controlled/asked.js';
 import { deskRules } from './desk.js';
 
 export const CALL_COST: Cost = { calls: 1, promptTokens: 100, cachedTokens: 0, completionTokens: 10, money: 0.001 };
@@ -27,11 +28,9 @@ export class ScriptedModel implements LanguageModel {
   async close(): Promise<void> {}
 }
 
-/** Sections of the user's message: a heading line, then a line of JSON. */
+/** Sections of the user's message. */
 export function sectionsOf({ messages }: ChatRequest): Record<string, Json> {
-  const content = messages.at(-1)?.content ?? '';
-  const found = [...content.matchAll(/^## (\w+)\n(.*)$/gm)].map(([, heading, json]) => [heading, JSON.parse(json)]);
-  return Object.fromEntries(found);
+  return sectionsOfText(messages.at(-1)?.content ?? '');
 }
 
 /** A reply of schema `prediction`. */
@@ -40,8 +39,9 @@ export function prediction(reply: { observation: string } & JsonObject): JsonObj
 }
 
 /** What the true rules say of the call in the state shown. */
-export const truthful: Script = (_request, { State, Call }) => {
-  const { state } = State as unknown as { state: JsonObject };
+export const truthful: Script = (_request, { State, Changed = {}, Call }) => {
+  const [was, is] = [State, Changed] as unknown as Record<string, JsonObject>[];
+  const state = { customers: { ...was.customers, ...is.customers }, tickets: { ...was.tickets, ...is.tickets } };
   const { name, arguments: given } = Call as unknown as { name: string; arguments: JsonObject };
   const { operations, observation } = deskRules.execute(state, { id: 'x', name, arguments: given });
   const written = operations.map((operation) => ({

@@ -1,12 +1,14 @@
-// One record of a log, whatever its format: OpenAI messages, ShareGPT, or a trajectory of τ-bench, told apart by the key that holds
-// the conversation.
+// One record of a log, whatever its format, told apart by the key that holds the conversation: OpenAI messages, ShareGPT, a
+// trajectory of τ-bench, or what other-forms.ts reads.
 
 import { jsonrepair } from 'jsonrepair';
 import { z } from 'zod';
 import type { JsonObject } from '../../../core/canonical-json.js';
 import { describeIssues } from '../../../core/errors.js';
+import { parseExactly, RoundedNumber } from '../../../core/exact-numbers.js';
 import type { AssistantMessage, Message, ToolCall } from '../../../env/tools/message.js';
 import { isTooDeep, MAX_ARGUMENT_DEPTH } from '../experience.js';
+import { type OtherForm, otherForm } from './other-forms.js';
 
 export interface LoggedConversation {
   /** As the log names it; empty where it does not. */
@@ -15,6 +17,8 @@ export interface LoggedConversation {
   readonly messages: readonly Message[];
   /** null where the log gives none. */
   readonly reward: number | null;
+  /** Where the log says that a simulator answered. */
+  readonly simulated?: OtherForm['simulated'];
 }
 
 const OWN_RECORD =
@@ -25,7 +29,11 @@ export function readConversation(record: unknown): LoggedConversation {
   if (typeof record !== 'object' || record === null || Array.isArray(record))
     throw new RecordProblem('it is no object');
   if ('responderVersion' in record) throw new RecordProblem(OWN_RECORD);
-  const { id, task, task_id, trial, reward, messages, traj, conversations, system } = record as Record<string, unknown>;
+  const other = otherForm(record);
+  const { id, task, task_id, trial, reward, messages, traj, conversations, system } = (other ?? record) as Record<
+    string,
+    unknown
+  >;
   const conversation = messagesOf({ messages, traj, conversations, system });
   if (!conversation.some(({ role }) => role === 'assistant')) throw new RecordProblem('it has no turn of an assistant');
   return {
@@ -33,6 +41,7 @@ export function readConversation(record: unknown): LoggedConversation {
     task: nameOf(task) || nameOf(task_id),
     messages: conversation,
     reward: rewardOf(reward),
+    ...(other?.simulated && { simulated: other.simulated }),
   };
 }
 
@@ -40,7 +49,9 @@ function messagesOf({ messages, traj, conversations, system }: Record<string, un
   if (messages !== undefined) return readOpenAiMessages(messages);
   if (traj !== undefined) return readOpenAiMessages(traj);
   if (conversations !== undefined) return readShareGpt(conversations, system);
-  throw new RecordProblem('it has none of the keys "messages" (OpenAI), "conversations" (ShareGPT), "traj" (τ-bench)');
+  throw new RecordProblem(
+    'it has none of the keys "messages" (OpenAI, Anthropic), "conversations" (ShareGPT), "traj" (τ-bench), "steps" (ATIF), "content" (ADP), "sessionId" (Claude Code)',
+  );
 }
 
 function nameOf(value: unknown): string {
@@ -116,8 +127,9 @@ function readArguments(name: string, given: unknown): Pick<ToolCall, 'arguments'
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
-  } catch {
+    return parseExactly(text);
+  } catch (error) {
+    if (error instanceof RoundedNumber) throw new RecordProblem(`the arguments of a call: ${error.message}`);
     return undefined;
   }
 }
@@ -171,7 +183,7 @@ function turnOf({ from, value }: z.output<typeof turnSchema>, calls: CallBook): 
 function callsOf(value: string): z.output<typeof callSchema>[] {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(value);
+    parsed = parseExactly(value);
   } catch (error) {
     throw new RecordProblem(`its call is not JSON (${(error as Error).message})`);
   }

@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { canonicalJson, type JsonObject, sha256 } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
+import { parseExactly } from '../../../core/exact-numbers.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import { stateHash } from '../../../env/state/state.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
@@ -22,6 +23,7 @@ import {
   episodeSteps,
 } from '../experience.js';
 import { type LoggedConversation, RecordProblem, readConversation } from './conversation.js';
+import { SessionLines } from './other-forms.js';
 
 interface LogOptions {
   /** Whose logs they are: gives the policy, families of tasks and, with rules, states and operations of the calls. */
@@ -30,6 +32,8 @@ interface LogOptions {
   readonly scenario?: string;
   /** Skip records that cannot be read, and say which; otherwise the first is an error. */
   readonly tolerant?: boolean;
+  /** Take records that say a simulator answered, as its answers; otherwise each is one that cannot be read. */
+  readonly simulated?: boolean;
 }
 
 interface EpisodeLogs {
@@ -74,11 +78,13 @@ export async function readEpisodeLogs(path: string, options: LogOptions = {}): P
 
 function readRecord(
   { where, value, problem }: LogRecord,
-  { domain, scenario = domain?.id ?? '' }: LogOptions,
+  { domain, scenario = domain?.id ?? '', simulated = false }: LogOptions,
 ): { episode: EpisodeRecord; steps: ExperienceStep[] } | { where: string; problem: string } {
   if (problem !== undefined) return { where, problem };
   try {
-    const { record, states } = loggedEpisode(readConversation(value), scenario, domain);
+    const conversation = readConversation(value);
+    if (conversation.simulated !== undefined && !simulated) throw new RecordProblem(SIMULATED);
+    const { record, states } = loggedEpisode(conversation, scenario, domain);
     return { episode: record, steps: episodeSteps(record, states) };
   } catch (error) {
     if (error instanceof RecordProblem) return { where, problem: error.message };
@@ -87,6 +93,8 @@ function readRecord(
 }
 
 const RECORDED = 'recorded';
+const SIMULATED =
+  'a simulator answered its calls, as it says, and no real environment; `reverie collect` writes what that answered to RUN/logs';
 
 interface LoggedEpisode {
   readonly record: EpisodeRecord;
@@ -95,7 +103,7 @@ interface LoggedEpisode {
 }
 
 function loggedEpisode(
-  { id, task, messages: said, reward }: LoggedConversation,
+  { id, task, messages: said, reward, simulated }: LoggedConversation,
   scenario: string,
   domain: ToolsDomain | undefined,
 ): LoggedEpisode {
@@ -103,7 +111,9 @@ function loggedEpisode(
   const calls = new ReplayedCalls(domain, task);
   const states: CallState[] = [];
   const steps = messages.flatMap((message, i) =>
-    message.role === 'assistant' ? [stepOf(message, i, answersTo(message, messages), domain, states, calls)] : [],
+    message.role === 'assistant'
+      ? [stepOf(message, i, answersTo(message, messages), domain, states, calls, simulated?.version)]
+      : [],
   );
   const last = steps.at(-1);
   if (last !== undefined && reward !== null) steps[steps.length - 1] = { ...last, reward };
@@ -111,8 +121,8 @@ function loggedEpisode(
   const identity = canonicalJson([scenario, task, id, messages]);
   const record: EpisodeRecord = {
     id: sha256(identity).slice(0, 16),
-    row: -1,
-    source: 'real',
+    row: simulated?.row ?? -1,
+    source: simulated === undefined ? 'real' : 'synthetic',
     scenario,
     scenarioHash: domain?.version ?? '',
     task,
@@ -122,7 +132,7 @@ function loggedEpisode(
     group: -1,
     policyVersion: RECORDED,
     userVersion: RECORDED,
-    responderVersion: RECORDED,
+    responderVersion: simulated?.version ?? RECORDED,
     messages,
     steps,
     verdict: { reward, checks: [] },
@@ -155,6 +165,7 @@ function stepOf(
   domain: ToolsDomain | undefined,
   states: CallState[],
   calls: ReplayedCalls,
+  simulator: string | undefined,
 ): EpisodeStep {
   const predictions = answers.map((answer, i): Prediction => {
     const call = (action.toolCalls ?? [])[i];
@@ -170,8 +181,8 @@ function stepOf(
       terminated: isLast,
       truncated: false,
       confidence: 1,
-      backend: 'real',
-      modelVersion: '',
+      backend: simulator === undefined ? 'real' : 'simulated',
+      modelVersion: simulator ?? '',
       why: [RECORDED],
       cost: NO_COST,
     };
@@ -279,6 +290,7 @@ export async function* recordsOf(path: string): AsyncGenerator<LogRecord> {
 }
 
 async function* lines(path: string): AsyncGenerator<LogRecord> {
+  const sessions = new SessionLines();
   let number = 0;
   const input = createReadStream(path, 'utf8');
   await once(input, 'open').catch((error) => {
@@ -287,18 +299,22 @@ async function* lines(path: string): AsyncGenerator<LogRecord> {
   for await (const line of createInterface({ input, crlfDelay: Infinity })) {
     const where = `line ${++number}`;
     if (line.trim() === '') continue;
+    let value: unknown;
     try {
-      yield { where, value: JSON.parse(line) };
+      value = parseExactly(line);
     } catch (error) {
       yield { where, problem: `it is not JSON (${(error as Error).message})` };
+      continue;
     }
+    if (!sessions.take(where, value)) yield { where, value };
   }
+  yield* sessions.records();
 }
 
 async function* listed(path: string): AsyncGenerator<LogRecord> {
   let records: unknown[];
   try {
-    records = JSON.parse(await readFile(path, 'utf8'));
+    records = parseExactly(await readFile(path, 'utf8')) as unknown[];
   } catch (error) {
     throw unreadable(path, error);
   }

@@ -9,9 +9,8 @@ import type { Block, Fact, Report, TranscriptLine } from '../../../core/report.j
 import { mean } from '../../../core/statistics.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import type { Message } from '../../../env/tools/message.js';
-import type { Prediction } from '../../../env/tools/prediction.js';
-import { elsewhere, isWorkedOutLater, realResponder } from '../../../env/tools/rules-responder.js';
-import { isSolvedAtStart, SOLVED_AT_START } from '../../../env/tools/verify-episode.js';
+import { type Prediction, STATE_CHECKS } from '../../../env/tools/prediction.js';
+import { elsewhere, realResponder } from '../../../env/tools/rules-responder.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
 import { earlyExperience } from '../../../synth/early-experience/early-experience.js';
@@ -21,6 +20,7 @@ import { openAiMessage } from '../../../synth/export/episodes/format.js';
 import type { DatasetReport } from '../../../synth/quality/filter.js';
 import { type Deficit, DeficitLedger } from '../../../synth/signals/deficits.js';
 import { behaviourTable, UserBehaviour } from '../../../synth/signals/user-behaviour.js';
+import { lintTasks } from '../../../synth/tasks/lint-tasks.js';
 import { TextPolicyAgent } from '../../../training/text-play.js';
 import { formatCount, formatCounts, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
@@ -74,6 +74,9 @@ export async function synthEpisodesJob(context: Context) {
   }
 }
 
+/** Tasks without reward that are named. */
+const SHOWN_DEFECTS = 5;
+
 async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue | undefined) {
   const { scenario, out, log, metrics, progress } = context;
   const { config } = scenario;
@@ -83,8 +86,9 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   const { responder, budget } = parts;
   const evaluationSet = episodesSet(context, parts, responder, tasks);
   const { gates, judge } = await passGates(context, parts, tasks);
-  const free = tasks.filter((task) => !isWorkedOutLater(task) && isSolvedAtStart(domain, task));
-  if (free.length > 0) log(`No reward is given in ${free.map(({ id }) => `"${id}"`).join(', ')}: ${SOLVED_AT_START}.`);
+  const unfit = (await lintTasks(domain, tasks)).filter(({ shuts }) => shuts);
+  for (const { task, problem } of unfit.slice(0, SHOWN_DEFECTS)) log(`No reward is given in "${task}": ${problem}.`);
+  if (unfit.length > SHOWN_DEFECTS) log(`And ${unfit.length - SHOWN_DEFECTS} more: see reverie audit --tasks.`);
   const statistics = new RowStatistics();
   const ledger = new DeficitLedger();
   const users = new UserBehaviour();
@@ -96,12 +100,12 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   const rows = await episodeRows(context, parts, {
     ...{ source: 'synthetic', responder, tasks, withheld: gates.unrewarded, judge: judge?.decide, runner },
     observe: (row) => {
-      statistics.add(row);
+      const kept = judged.judge(row);
+      statistics.add(row, kept);
       if (!isFailed(row)) {
-        ledger.add(row);
+        ledger.add(kept ?? row);
         users.add(row.messages);
       }
-      judged.judge(row);
     },
     onProgress: (...now) => {
       [done, trouble] = now;
@@ -121,11 +125,11 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
     const found = sealedText({ format: 'reverie-deficits/1', domain: domain.id, deficits });
     await writeFileAtomic(join(out, 'deficits.json'), found);
     const isWritten = gates.unwritten === undefined;
-    const { data, quality, rejected, datasets } = await makeDatasets(context, domain, judged, isWritten);
+    const { data, quality, rejected, datasets } = await makeDatasets(context, parts, judged, isWritten);
     if (isWritten && config.synth.earlyExperience.counterfactuals > 0)
       datasets.push(await makeEarlyExperience(context, parts, data));
     const { spent } = budget;
-    const { answeredBy, refusedOf, repairedOf } = statistics;
+    const { answeredBy, refusedOf, repairedOf, stateChecks } = statistics;
     const removed = removedTurns(quality);
     const facts: Fact[] = [
       ...episodeFacts(statistics, spent, stoppedBy),
@@ -144,7 +148,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
     return {
       ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, data, datasets },
       ...{ ...statistics.counts, accepted: quality.out, imitated: quality.imitated, rejected, removed },
-      ...{ answeredBy, refusedOf, repairedOf, deficits, spent, stoppedBy },
+      ...{ answeredBy, refusedOf, repairedOf, stateChecks, deficits, spent, stoppedBy },
       ...{ mustFail: gates.mustFail ?? null, mustSucceed: gates.mustSucceed ?? null },
       ...{ hacker: hackerResult(gates.tricks), newTasks: added.length },
       report: await publish(context, shown, evaluationSet),
@@ -258,6 +262,7 @@ async function episodesReport(name: string, rows: readonly Fact[], shown: Shown)
     blocks: [
       ...(shut === undefined ? [] : [{ kind: 'paragraph', tone: 'warning', text: warning } as const]),
       { kind: 'facts', rows },
+      ...checkTable(statistics),
       ...deficitTable(deficits),
       ...taskTable(statistics),
       ...beside,
@@ -286,6 +291,22 @@ function imitatedText({ imitated, out }: DatasetReport): string {
 function removedTurns({ filters }: DatasetReport): Record<string, number> {
   const removed = filters.filter(({ turnsIn, turnsOut }) => turnsIn !== turnsOut);
   return Object.fromEntries(removed.map(({ name, turnsIn, turnsOut }) => [name, turnsIn - turnsOut]));
+}
+
+/** What simulated answers were held to; nothing where none was simulated. */
+function checkTable({ answeredBy, stateChecks }: RowStatistics): Block[] {
+  const calls = Object.values(answeredBy).reduce((sum, count) => sum + count, 0);
+  const rows = STATE_CHECKS.flatMap((name) => {
+    const found = stateChecks[name];
+    if (found === undefined) return [];
+    const { held, unchecked, refused } = found;
+    return [[name, ...[held, refused, unchecked].map(formatCount), formatPercent((held + refused) / calls)]];
+  });
+  if (rows.length === 0) return [];
+  const columns = ['check', 'held', 'refused', 'could not be read', 'decided, of all calls'];
+  const note =
+    'Simulated answers against the typed state; a refused one was repaired or not used. docs/tools.md says what each check is.';
+  return [{ kind: 'table', title: 'Answers held to the state', columns, rows, note }];
 }
 
 const LOST_TASKS = 4;
@@ -389,10 +410,11 @@ function lineOf(message: Message, answers: ReadonlyMap<string, Prediction>): Tra
   return { role: 'assistant', text: shortened(text) };
 }
 
-function answerNote({ backend, confidence, operations, refused, repaired }: Prediction): string {
+function answerNote({ backend, confidence, operations, refused, repaired, fault }: Prediction): string {
   const changes = operations.length === 0 ? '' : `, ${operations.length} changes`;
   const fate = refused === undefined ? (repaired ? ', repaired' : '') : ', refused';
-  return `${backend}, confidence ${confidence.toFixed(2)}${changes}${fate}`;
+  const wrong = fault === undefined ? '' : `, fault: ${fault.kind}`;
+  return `${backend}, confidence ${confidence.toFixed(2)}${changes}${fate}${wrong}`;
 }
 
 export type RealEpisodesResult = Awaited<ReturnType<typeof episodesOf>>;
@@ -400,10 +422,11 @@ export type RealEpisodesResult = Awaited<ReturnType<typeof episodesOf>>;
 export const collectEpisodesJob = (context: JobContext<ToolsScenario>) => realEpisodesJob(context, 'collect');
 export const evalEpisodesJob = (context: JobContext<ToolsScenario>) => realEpisodesJob(context, 'eval');
 
-async function realEpisodesJob(
-  context: JobContext<ToolsScenario>,
-  job: 'collect' | 'eval',
-): Promise<RealEpisodesResult> {
+async function realEpisodesJob(given: JobContext<ToolsScenario>, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
+  // Records are of the world as it is.
+  const isPlain = job === 'collect' && given.scenario.config.faults !== undefined;
+  const config = { ...given.scenario.config, faults: undefined };
+  const context = isPlain ? { ...given, scenario: { ...given.scenario, config } } : given;
   const { scenario, seed, inputs } = context;
   const parts = await makeParts({ ...context, real: true });
   try {

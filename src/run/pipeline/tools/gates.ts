@@ -14,6 +14,7 @@ import { ReverieError, reverieError } from '../../../core/errors.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../../../core/files.js';
 import type { Fact } from '../../../core/report.js';
 import { Rng } from '../../../core/rng.js';
+import { concurrently } from '../../../core/threads.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { domainFolder, makeDomain } from '../../../env/tools/domains.js';
 import { withSplits, withTasks } from '../../../env/tools/load-domain.js';
@@ -21,14 +22,15 @@ import { isWorkedOutLater } from '../../../env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../env/tools/scripted-user.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import type { EpisodeRecord, ExperienceIndex, ExperienceStep } from '../../../replay/experience/experience.js';
+import { ExperienceStore } from '../../../replay/experience/store.js';
 import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';
 import { exportEpisodes } from '../../../synth/export/episodes/export-episodes.js';
 import { findTricks, type TricksReport } from '../../../synth/hacker/find-tricks.js';
 import type { DatasetReport } from '../../../synth/quality/filter.js';
 import { type SplitShares, splitOf } from '../../../synth/quality/quality-config.js';
 import { QualityPipeline } from '../../../synth/quality/quality-pipeline.js';
+import { lintTasks, type TaskFinding } from '../../../synth/tasks/lint-tasks.js';
 import { makeTasks } from '../../../synth/tasks/make-tasks.js';
-import { taskFaults } from '../../../synth/tasks/task-checks.js';
 import {
   generateProbes,
   generateSuccesses,
@@ -62,7 +64,14 @@ import { publish } from '../../report-page.js';
 import { readSealed } from '../../run-folder.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { requireInput } from '../inputs.js';
-import { episodeSettings, makeEpisodeEnvironment, makeParts, type RowSettings, type ToolsParts } from './rows.js';
+import {
+  episodeSettings,
+  makeEpisodeEnvironment,
+  makeParts,
+  type RowSettings,
+  remember,
+  type ToolsParts,
+} from './rows.js';
 
 type GateContext = Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'seed' | 'signal' | 'progress' | 'log'>;
 
@@ -77,13 +86,10 @@ export interface GateFindings {
   readonly unwritten?: string;
 }
 
-const UNCHECKED = 'whole trajectories are written in one call, and the domain has no rules to check them by';
-
 /** All gates before the first episode; tricks are looked for only if those before are open. @throws JUDGE_UNRELIABLE */
 export async function passGates(context: GateContext, parts: ToolsParts, tasks: readonly ToolsTask[]) {
-  const { reward, synth } = context.scenario.config;
-  const isUnchecked = reward.mustFail.enabled && synth.mode === 'amplify' && parts.domain.rules === undefined;
-  const sound = reward.mustFail.enabled && !isUnchecked ? await mustFailReport(context, parts) : undefined;
+  const { reward } = context.scenario.config;
+  const sound = reward.mustFail.enabled ? await mustFailReport(context, parts) : undefined;
   const unsound = sound && refusalOf(() => requireMustFail(sound, reward.mustFail.limit));
   if (unsound) context.log(`No episode is given a reward: ${unsound.message}`);
   const tried = reward.mustSucceed.enabled ? await mustSucceedReport(context, parts) : undefined;
@@ -97,7 +103,7 @@ export async function passGates(context: GateContext, parts: ToolsParts, tasks: 
     const { labelled, limits } = reward.judge!.audit;
     requireAudited(judge.judge, parts.domain, await judgeAudit(context, judge.judge, parts.domain, labelled), limits);
   }
-  const shut = unsound?.message ?? (isUnchecked ? UNCHECKED : undefined) ?? useless?.message;
+  const shut = unsound?.message ?? useless?.message;
   const tricks = shut === undefined ? await findAnyTricks(context, parts, { judge, tasks }) : undefined;
   const hacked = tricks && hackedRefusal(parts.domain, tricks);
   if (hacked) shutOut(hacked);
@@ -230,8 +236,8 @@ export async function scenarioJudge(
   const { judge: config } = scenario.config.reward;
   if (config === null) return undefined;
   const judge = new Judge(await cast.model('judge'), config);
-  const decide: ScenarioJudge['decide'] = async ({ domain, task, end }, signal) => {
-    const { cost, ...verdict } = await judgeEpisode(domain, task, end, { judge, seed, signal });
+  const decide: ScenarioJudge['decide'] = async ({ domain, task, end, seed: own = seed }, signal) => {
+    const { cost, ...verdict } = await judgeEpisode(domain, task, end, { judge, seed: own, signal });
     return { verdict, cost };
   };
   return { version: judge.version, judge, decide };
@@ -284,7 +290,7 @@ async function findAnyTricks(
     const user = new ScriptedUser();
     const phase = progress.phase('reward hacks', config.plays, 'episodes');
     report = await findTricks({
-      environment: () => makeEpisodeEnvironment({ domain, user }, responder, scenario.config),
+      environment: () => makeEpisodeEnvironment({ domain, user }, responder, { ...scenario.config, faults: [] }),
       ...{ tasks, config, seed, signal },
       settings: episodeSettings(context, { user }, { source: 'synthetic', responder, judge: judge?.decide }),
     });
@@ -323,6 +329,7 @@ export type AuditResult = Awaited<ReturnType<typeof audited>>;
 
 /** `reverie audit`: is this simulator safe to take rewards from? */
 export async function auditJob(context: JobContext<ToolsScenario>) {
+  if (context.inputs.tasks === true) return tasksAudit(context);
   const parts = await makeParts(context);
   try {
     const result = await audited(context, parts);
@@ -332,6 +339,46 @@ export async function auditJob(context: JobContext<ToolsScenario>) {
   } finally {
     await parts.close();
   }
+}
+
+/** The tasks alone, of all splits, by the domain's rules. */
+async function tasksAudit(context: JobContext<ToolsScenario>) {
+  const { config, folder } = context.scenario;
+  const domain = await makeDomain(config.domain, { folder });
+  try {
+    const evaluationSet = toolsSet(context, domain, domain.tasks, {}, {});
+    const tasks = await lintTasks(domain, domain.tasks);
+    const rows = [['tasks', formatCount(domain.tasks.length)] as const, ...taskFacts(tasks)];
+    const report = { title: `Tasks: ${config.name}`, blocks: [{ kind: 'facts', rows }] } as const;
+    const passed = tasks.every(({ shuts }) => !shuts);
+    const found = {
+      job: 'audit',
+      family: 'tools',
+      evaluationSet,
+      wallSeconds: context.metrics.wallSeconds,
+      passed,
+      tasks,
+    };
+    return { ...found, report: await publish(context, report, evaluationSet) };
+  } finally {
+    domain.close();
+  }
+}
+
+/** Tasks that are not fit to be rewarded, each; what else was noticed, by kind. */
+function taskFacts(findings: readonly TaskFinding[]): Fact[] {
+  const unfit = findings.filter(({ shuts }) => shuts);
+  const notes = new Map<string, TaskFinding[]>();
+  for (const note of findings) if (!note.shuts) notes.set(note.kind, [...(notes.get(note.kind) ?? []), note]);
+  return [
+    ['not fit to be rewarded', formatCount(new Set(unfit.map(({ task }) => task)).size)],
+    ...unfit.map(({ task, problem }): Fact => ['  task', `${task}: ${problem}`]),
+    ...[...notes.values()].map((same): Fact => {
+      const [{ task, problem }] = same;
+      const others = same.length > 1 ? ` (and ${formatCount(same.length - 1)} like it)` : '';
+      return ['  to be looked at', `${task}: ${problem}${others}`];
+    }),
+  ];
 }
 
 /** All gates, whatever the scenario enables. */
@@ -345,7 +392,7 @@ async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
   const settings = { mustFail, mustSucceed, hacker, judge: judged?.audit ?? null };
   const evaluationSet = toolsSet(context, domain, tasks, policies, settings);
   const sound = await mustFailReport(context, parts);
-  const faults = await taskFaults(domain, tasks);
+  const faults = await lintTasks(domain, tasks);
   const able = await mustSucceedReport(context, parts);
   const audit = judge && (await judgeAudit(context, judge.judge, domain, judged!.audit.labelled));
   const refusal = audit && refusalOf(() => requireAudited(judge.judge, domain, audit, judged!.audit.limits));
@@ -360,7 +407,7 @@ async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
   return {
     ...{ job: 'audit', family: 'tools', evaluationSet, wallSeconds: context.metrics.wallSeconds },
     mustFail: suite(sound, 'must-fail.json', () => requireMustFail(sound, mustFail.limit)),
-    /** Tasks that are not fit to be rewarded, and why. */
+    /** What was found of tasks; those that it `shuts` are given no reward. */
     tasks: faults,
     mustSucceed:
       able.total === 0 ? null : suite(able, 'must-succeed.json', () => requireMustSucceed(able, mustSucceed.limit)),
@@ -372,22 +419,45 @@ async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
         }
       : null,
     hacker: hackerResult(await findAnyTricks(context, parts, { judge, tasks })),
+    noise: await noiseOf(context, parts, judge),
     spent: budget.spent,
   };
 }
 
+/** How much of a reward is chance. */
+async function noiseOf(
+  { scenario, seed, out, signal, progress }: GateContext,
+  parts: ToolsParts,
+  judge?: ScenarioJudge,
+) {
+  // Loaded for this alone: synth, which passes gates, has no use for it.
+  const { toolsNoise } = await import('../../../fidelity/tools/noise.js');
+  const instrument = toolsNoise({ ...parts, setup: { scenario, seed, inputs: {}, out }, judge });
+  const phase = progress.phase('noise', instrument.chunks, 'tasks');
+  const rows = await concurrently(Array.from({ length: instrument.chunks }), NOISE_TASKS, async (_, task) => {
+    const row = await instrument.measure(task, signal);
+    phase.advance();
+    return row;
+  });
+  phase.end();
+  const { summary, metrics } = instrument.conclude(rows.flat()).section;
+  return { summary, figures: Object.fromEntries(metrics.map(({ key, estimate }) => [key, estimate])) };
+}
+
+/** Tasks under way at once: they wait for language models. */
+const NOISE_TASKS = 4;
+
 const SHOWN_FAILURES = 5;
 
-function auditFacts({ mustFail, mustSucceed, tasks, judge, hacker }: AuditResult): Fact[] {
-  const isFit = mustFail.passed && tasks.length === 0;
+function auditFacts({ mustFail, mustSucceed, tasks, judge, hacker, noise }: AuditResult): Fact[] {
   const failures = (suite: NonNullable<AuditResult['mustSucceed']>) =>
     suite.failures.slice(0, SHOWN_FAILURES).map(({ probe, problem }): Fact => ['  failed', `${probe}: ${problem}`]);
   const facts: Fact[] = [
-    ['must-fail suite', `${formatShare(mustFail.rate)}: ${isFit ? 'fit' : 'NOT fit'} to give rewards`],
-    ...tasks.map(({ task, problem }): Fact => ['  task', `${task}: ${problem}`]),
+    ['must-fail suite', `${formatShare(mustFail.rate)}: ${mustFail.passed ? 'fit' : 'NOT fit'} to give rewards`],
     ...Object.entries(mustFail.byKind).map(([kind, rate]): Fact => [`  ${kind}`, formatShare(rate)]),
     ...failures(mustFail),
   ];
+  facts.push(...taskFacts(tasks));
   if (mustSucceed !== null) {
     const does = mustSucceed.passed ? 'answers' : 'does NOT answer';
     facts.push(['must-succeed suite', `${formatShare(mustSucceed.rate)}: ${does} what is possible`]);
@@ -401,7 +471,7 @@ function auditFacts({ mustFail, mustSucceed, tasks, judge, hacker }: AuditResult
       ['  abstained', formatShare(judge.abstention)],
       ['  changed its mind', formatShare(judge.flip)],
     );
-  return [...facts, ...hackerFacts(hacker)];
+  return [...facts, ...hackerFacts(hacker), ['noise', noise.summary]];
 }
 
 type Context = JobContext<ToolsScenario>;
@@ -511,12 +581,13 @@ export class JudgedRows {
     return this.pipeline.progress;
   }
 
-  /** Rows in order, each once. */
-  judge(row: EpisodeRecord | FailedRow): void {
+  /** Rows in order, each once. Answers the row as it is written, which may be less than what it was: what counts everywhere. */
+  judge(row: EpisodeRecord | FailedRow): EpisodeRecord | undefined {
     const kept = isFailed(row) ? undefined : this.pipeline.judge(row);
     if (kept !== undefined) this.lines.write(`${JSON.stringify(kept)}\n`);
     // Not before there is a row: then nothing need be undone.
     void this.write();
+    return kept;
   }
 
   /** Once all rows are judged: what became of them, their file being whole. @throws STORAGE_FULL, STORAGE_FAILED */
@@ -541,12 +612,17 @@ export class JudgedRows {
 }
 
 /** Once all rows are judged: what became of them, and their datasets, unless they are not to be written. @throws STORAGE_FULL, STORAGE_FAILED */
-export async function makeDatasets(context: Context, domain: ToolsDomain, judged: JudgedRows, isWritten: boolean) {
+export async function makeDatasets(
+  context: Context,
+  { domain, experience }: Pick<ToolsParts, 'domain' | 'experience'>,
+  judged: JudgedRows,
+  isWritten: boolean,
+) {
   const { data } = judged;
   const phase = context.progress.phase('filter', null, 'episodes');
   const quality = await judged.finish();
   phase.end(`${quality.out} of ${quality.in} kept, ${quality.imitated} to be imitated`);
-  const datasets = isWritten ? await exportDatasets(context, domain, data, quality) : [];
+  const datasets = isWritten ? await exportDatasets(context, { domain, experience }, data, quality) : [];
   // Reasons of all filters, most frequent first.
   const counts = new Map<string, number>();
   for (const { dropped } of quality.filters.filter(({ name }) => name !== 'imitation'))
@@ -558,7 +634,7 @@ export async function makeDatasets(context: Context, domain: ToolsDomain, judged
 /** Writes a dataset below `datasets/` of the run for each format; answers their folders. */
 async function exportDatasets(
   { scenario, out, seed }: Context,
-  domain: ToolsDomain,
+  { domain, experience: index }: Pick<ToolsParts, 'domain' | 'experience'>,
   data: string,
   quality?: DatasetReport,
 ): Promise<string[]> {
@@ -573,7 +649,9 @@ async function exportDatasets(
     const folder = join(out, 'datasets', format);
     // What an earlier try left is made anew.
     await rm(folder, { recursive: true, force: true });
-    await exportEpisodes(readEpisodes(data), { format, folder, domain, imitation: config.quality.imitation, card });
+    const world = { settings: model.llm, index };
+    const { imitation } = config.quality;
+    await exportEpisodes(readEpisodes(data), { format, folder, domain, world, imitation, card });
     folders.push(folder);
   }
   return folders;
@@ -584,14 +662,17 @@ export async function exportJob(context: Context) {
   const { config, folder } = context.scenario;
   const data = requireInput(context.inputs, 'episodes');
   const own = await makeDomain(config.domain, { folder });
+  const experience = await ExperienceStore.open(config.experience);
   try {
+    if (config.synth.export.includes('world-model')) await remember(experience, own, context.scenario, context.log);
     const more = madeTasks(dirname(data));
     const domain = more.length === 0 ? own : withTasks(own, [...own.tasks, ...more]);
-    const datasets = await exportDatasets(context, domain, data);
+    const datasets = await exportDatasets(context, { domain, experience }, data);
     const rows = datasets.map((path) => ['dataset', path] as const);
     context.show({ title: '', blocks: [{ kind: 'facts', rows }] });
     return { job: 'export', family: 'tools', wallSeconds: context.metrics.wallSeconds, data, datasets };
   } finally {
+    await experience.close();
     own.close();
   }
 }

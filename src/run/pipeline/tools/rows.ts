@@ -15,8 +15,10 @@ import { type Rate, rateOf } from '../../../core/statistics.js';
 import { isScreenDomain } from '../../../env/screens/screen-state.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { makeDomain } from '../../../env/tools/domains.js';
+import { withFaults } from '../../../env/tools/faults.js';
 import type { Message } from '../../../env/tools/message.js';
 import { type OutcomeKind, settle, withAnswers } from '../../../env/tools/outcome.js';
+import type { CheckFinding, StateCheck } from '../../../env/tools/prediction.js';
 import { elsewhere, isReal, realResponder } from '../../../env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../env/tools/scripted-user.js';
 import type { LineEnvironment } from '../../../env/tools/text-environment.js';
@@ -54,6 +56,7 @@ import {
 } from '../../../synth/episodes/run-episode.js';
 import { deficitOf, lostStep } from '../../../synth/signals/deficits.js';
 import { Curriculum } from '../../../synth/tasks/curriculum.js';
+import { defectOf } from '../../../synth/tasks/lint-tasks.js';
 import { prefilterEpisodes } from '../../../synth/tasks/seed-filter.js';
 import { amplifyTrajectory } from '../../../worldmodel/llm/amplify.js';
 import { LlmUser } from '../../../worldmodel/llm/llm-user.js';
@@ -141,7 +144,7 @@ export async function makeWorld(
     domain.close();
   };
   try {
-    await remember(experience, domain, config, folder, log);
+    await remember(experience, domain, { config, folder }, log);
     const isThere = dreamsLater || (real && elsewhere(domain) !== undefined);
     const place = { folder, device };
     const responder = isThere ? realResponder(domain) : await makeResponder(config, domain, experience, cast, place);
@@ -162,21 +165,26 @@ async function makeUser({ user }: ToolsScenarioConfig, domain: ToolsDomain, cast
     : new ScriptedUser(varied, friction);
 }
 
-/** An environment of the domain in which `responder` answers calls. */
+/** An environment of the domain in which `responder` answers calls, with the scenario's faults. @throws SCENARIO_INVALID */
 export function makeEpisodeEnvironment(
   { domain, user }: Pick<ToolsParts, 'domain' | 'user'>,
   responder: Responder,
   config: ToolsScenarioConfig,
+  {
+    withheld,
+    ...how
+  }: { readonly withheld?: (task: ToolsTask) => Promise<string | undefined> } & Parameters<typeof withFaults>[3] = {},
 ): ToolsEpisodeEnvironment {
   const { maxSteps } = config.synth;
   return new ToolsEpisodeEnvironment({
     id: config.name,
     domain,
-    responder,
+    responder: withFaults(responder, domain, config.faults, how),
     user,
     maxSteps,
     maxTurns: config.user.maxTurns,
     ...(config.user.patience !== null && { patience: config.user.patience }),
+    withheld,
   });
 }
 
@@ -205,11 +213,10 @@ export async function agentOf(
 }
 
 /** Records of the real environment, as the scenario names them, into an empty store. */
-async function remember(
+export async function remember(
   store: ExperienceStore,
   domain: ToolsDomain,
-  { experience, name }: ToolsScenarioConfig,
-  folder: string,
+  { config: { experience, name }, folder }: Pick<ToolsScenario, 'config' | 'folder'>,
   log: (line: string) => void,
 ): Promise<void> {
   for (const path of experience.logs) {
@@ -217,6 +224,7 @@ async function remember(
       domain,
       scenario: name,
       tolerant: experience.tolerant,
+      simulated: true,
     });
     await store.add(steps);
     const left = skipped.length === 0 ? '' : `, ${skipped.length} records skipped`;
@@ -320,7 +328,7 @@ export class ModelCast {
   get trouble(): string | undefined {
     for (const model of this.made) {
       const { problem } = model.stats();
-      if (problem !== undefined) return `waiting for ${model.url}: ${problem}`;
+      if (problem !== undefined) return `waiting for ${problem}`;
     }
     return undefined;
   }
@@ -382,7 +390,10 @@ export async function rowsHere(context: RowContext, parts: ToolsParts, settings:
   const episode = episodeSettings(context, parts, settings);
   return async ({ plan, task, maxSteps }, signal) => {
     try {
-      const made = await attempted((now) => make(now, task, { ...episode, maxSteps }, signal), plan, episode);
+      // The real environment is recorded as it judges.
+      const defect = settings.source === 'real' ? undefined : await defectOf(domain, task);
+      const own = { ...episode, maxSteps, withheld: episode.withheld ?? defect };
+      const made = await attempted((now) => make(now, task, own, signal), plan, own);
       const lost = lostStep(domain, task, made);
       const record = { ...made, ...(lost !== undefined && { lostStep: lost }) };
       const lostBy = deficitOf(domain, task, record);
@@ -553,13 +564,13 @@ async function amplifiedRows({ config, folder }: ToolsScenario, { domain, cast }
   return async (plan, task, settings, signal) => {
     const exemplar =
       exemplars.length === 0 ? undefined : exemplars[plan.rng.split('exemplar', plan.row).int(exemplars.length)];
-    const asked = { domain, task, exemplar, model, seed: plan.agentSeed, stateTokens, signal };
+    const asked = { domain, task, exemplar, model, seed: plan.agentSeed, stateTokens: 8 * stateTokens, signal };
     const written = await amplifyTrajectory(asked);
     const { messages, initialState, finalState, modelVersion, problems } = written;
     const end = { initialState, finalState, messages };
     const predictions = written.steps.flatMap((step) => step.predictions);
     // Who wrote it wrote the world, too: what had to be cut for its faults is none of the agent's.
-    const facts = withAnswers(problems.length > 0 ? { doubted: problems[0] } : {}, predictions);
+    const facts = withAnswers(problems.length > 0 ? { doubted: problems[0] } : {}, predictions, domain.rules?.earned);
     const found = settle(verifyEpisode(domain, task, end), facts);
     const { cost, ...settled } = await settleVerdict({ task, domain, end, ...found, facts }, settings, signal);
     const policyVersion = `${modelVersion} (whole trajectory)`;
@@ -619,9 +630,15 @@ export class RowStatistics {
   readonly refusedOf: Record<string, number> = {};
   /** Answers that stand after they were sent back once; by backend. */
   readonly repairedOf: Record<string, number> = {};
+  /** Simulated answers by check of the state and what it found. */
+  readonly stateChecks: Partial<Record<StateCheck, Record<CheckFinding, number>>> = {};
+  /** Faults on purpose, by kind; and what there was to recover from, and was. */
+  readonly faults: Record<string, number> = {};
+  private readonly recovered = [0, 0];
   readonly returnsByTask = new Map<string, number[]>();
 
-  add(row: EpisodeRecord | FailedRow): void {
+  /** @param kept  the row as it is written, whose verdict counts: none where filters cut its end off */
+  add(row: EpisodeRecord | FailedRow, kept?: EpisodeRecord): void {
     const count = (counts: Record<string, number>, key: string) => {
       counts[key] = (counts[key] ?? 0) + 1;
     };
@@ -637,15 +654,28 @@ export class RowStatistics {
     for (const { kind } of row.retried ?? []) count(this.retried, kind);
     this.cost = addCosts(this.cost, row.cost);
     this.steps += row.steps.length;
-    if (row.return !== null) {
+    const { task, return: worth } = kept ?? row;
+    if (worth !== null) {
       this.judged++;
-      if (row.return > 0.5) this.succeeded++;
-      this.returnsByTask.set(row.task, [...(this.returnsByTask.get(row.task) ?? []), row.return]);
+      if (worth > 0.5) this.succeeded++;
+      this.returnsByTask.set(task, [...(this.returnsByTask.get(task) ?? []), worth]);
     }
-    for (const { backend, refused = [], repaired } of row.steps.flatMap(({ predictions }) => predictions)) {
+    for (const { name, passed } of row.verdict.checks) {
+      if (!name.startsWith('fault: ')) continue;
+      this.recovered[0] += passed === true ? 1 : 0;
+      this.recovered[1]++;
+    }
+    for (const { backend, refused = [], repaired, fault, checks = {} } of row.steps.flatMap(
+      ({ predictions }) => predictions,
+    )) {
+      if (fault !== undefined) count(this.faults, fault.kind);
       count(this.answeredBy, backend);
       if (refused.length > 0) count(this.refusedOf, backend);
       if (repaired) count(this.repairedOf, backend);
+      for (const [name, finding] of Object.entries(checks) as [StateCheck, CheckFinding][]) {
+        this.stateChecks[name] ??= { held: 0, unchecked: 0, refused: 0 };
+        this.stateChecks[name][finding]++;
+      }
     }
   }
 
@@ -654,7 +684,9 @@ export class RowStatistics {
     const { episodes, steps, judged, failed, failedFor, outcomes, retried, cost } = this;
     const success: Rate | null = judged === 0 ? null : rateOf(this.succeeded, judged);
     const reasons = Object.keys(failedFor).length > 0 && { failedFor };
-    const ended = { outcomes: { ...outcomes }, retried: { ...retried } };
+    const [right, of] = this.recovered;
+    const faults = Object.keys(this.faults).length > 0 && { faults: { ...this.faults }, recovered: rateOf(right, of) };
+    const ended = { outcomes: { ...outcomes }, retried: { ...retried }, ...faults };
     return { episodes, steps, success, abstained: episodes - judged, failed, ...reasons, ...ended, cost };
   }
 
@@ -672,7 +704,7 @@ export class RowStatistics {
 
 /** What is shown of the episodes of any job. */
 export function episodeFacts(statistics: RowStatistics, spent: Cost, stoppedBy: string | null): Fact[] {
-  const { episodes, steps, success, abstained, failed, outcomes, retried, cost } = statistics.counts;
+  const { episodes, steps, success, abstained, failed, outcomes, retried, faults, recovered, cost } = statistics.counts;
   const tokens = formatCount(cost.promptTokens + cost.completionTokens);
   const money = cost.money > 0 ? `, cost ${formatNumber(cost.money)}` : '';
   const now = spent.calls === cost.calls ? '' : ` (${formatCount(spent.calls)} asked in this run)`;
@@ -683,6 +715,12 @@ export function episodeFacts(statistics: RowStatistics, spent: Cost, stoppedBy: 
     ...(abstained > 0 ? [['without a reward', formatCount(abstained)] as const] : []),
     ...(Object.keys(retried).length > 0 ? [['tried again', outcomesText(retried)] as const] : []),
     ...(Object.keys(failed).length > 0 ? [['failed', formatCounts(failed)] as const] : []),
+    ...(faults === undefined
+      ? []
+      : ([
+          ['faults', formatCounts(faults)],
+          ['recovered rightly', recovered!.of === 0 ? 'nothing to recover from' : formatShare(recovered!)],
+        ] as const)),
     ...Object.entries(statistics.failedFor).map(([code, message]): Fact => [`  ${code}`, message]),
     ...(cost.calls > 0 ? [['model calls', `${formatCount(cost.calls)}, ${tokens} tokens${money}${now}`] as const] : []),
     ...(stoppedBy === null ? [] : [['stopped by', `the budget of ${stoppedBy}`] as const]),

@@ -39,6 +39,7 @@ import type { JobContext } from '../../job.js';
 import { publish } from '../../report-page.js';
 import { readSealed } from '../../run-folder.js';
 import type { ToolsScenario } from '../../scenario.js';
+import { type Gain, gainTable, pairedGain } from '../gain.js';
 import { RecordedDream, RecordedValues } from './records.js';
 import { lanes, makeParts, ofTraining, remarkOn, type ToolsParts, textViewOf } from './rows.js';
 
@@ -193,8 +194,28 @@ function resultOf(
     ...{ job: 'train', family: 'tools', wallSeconds: metrics.wallSeconds, mode: train.mode, algorithm: rl.algorithm },
     policy: { version: learner.policy.version, choosesAmong: 'admissible commands' },
     ...{ parameters: learner.parameters, checkpoint: policyFolder(out), domain: domain.version, rounds, ...rest },
-    evaluations: evaluations.map(({ wins, episodes, ...one }) => ({ ...one, success: rateOf(wins, episodes) })),
+    evaluations: evaluations.map(({ wins, episodes, rewards: _, ...one }) => ({
+      ...one,
+      success: rateOf(wins, episodes),
+    })),
+    gains: gainsOf(progress),
   };
+}
+
+/** From before the first round to after the last. */
+function gainsOf({ evaluations, checks }: TextProgress): Gain[] {
+  const [first, last] = [checks[0], checks.at(-1)];
+  const before = evaluations.findLast(({ after }) => after !== 'rounds');
+  const after = evaluations.at(-1);
+  return [
+    ...(checks.length < 2
+      ? []
+      : [
+          pairedGain('in the simulation', first.simulated, last?.simulated),
+          pairedGain('in reality, from the same starts', first.real, last?.real),
+        ]),
+    ...(before === after ? [] : [pairedGain('in reality, on unseen tasks', before?.rewards, after?.rewards)]),
+  ];
 }
 
 /** What the policy of an evaluation had behind it. */
@@ -233,6 +254,10 @@ function trainReport(name: string, result: Reported): Report {
         }),
         note: `Of unseen tasks. Real steps are those of walkthroughs, of records and of rounds, none of evaluations. One seed: intervals are those of the episodes, not of training again. ${remarkOn('The policy')}`,
       },
+      ...gainTable(
+        result.gains,
+        'Reward after the last round minus that before the first, episode by episode from the same starts.',
+      ),
       successChart(mode, evaluations),
     ],
   };

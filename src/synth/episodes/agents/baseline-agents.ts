@@ -5,7 +5,9 @@ import type { Json, JsonObject } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
 import { Rng } from '../../../core/rng.js';
 import type { CallSpec, ToolSpec } from '../../../env/tools/domain.js';
+import { recoveryFrom } from '../../../env/tools/faults.js';
 import { callsOf, type Message } from '../../../env/tools/message.js';
+import { agreementTo, proposalOf } from '../../../env/tools/process-checks.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/tools/tools-family.js';
 
 export class RandomAgent implements ToolsPolicy {
@@ -95,10 +97,15 @@ export class ReferenceAgent implements ToolsPolicy {
   }
 
   act(query: ToolsPolicyQuery): { action: ToolsAction; cost: typeof NO_COST } {
-    const made = query.messages.flatMap(callsOf);
-    const call = this.solution(query)[made.length];
+    const { messages, tools, faults = [] } = query;
+    const made = messages.flatMap(callsOf);
+    const { uncounted, next, apology } = recoveryFrom(faults, messages, tools);
+    if (apology !== undefined) return { action: { content: apology }, cost: NO_COST };
+    const call = next ?? this.solution(query)[made.filter(({ id }) => !uncounted.has(id)).length];
     if (call === undefined) return { action: { content: query.task.reference?.say ?? CLOSING }, cost: NO_COST };
     const unknown = hasAsked(query.messages) ? [] : unknownArguments(call, query.messages);
+    if (unknown.length === 0 && mustPropose(call, query))
+      return { action: { content: proposalOf(call) }, cost: NO_COST };
     const action: ToolsAction =
       unknown.length > 0
         ? { content: questionFor(unknown) }
@@ -111,6 +118,12 @@ export class ReferenceAgent implements ToolsPolicy {
     const calls = task.reference?.calls ?? [];
     return calls.flatMap((call) => (rng.uniform() < this.error ? mistaken(call, calls, rng) : [call]));
   }
+}
+
+/** Whether the task wants the user's yes to this call, and it was not asked for yet. */
+export function mustPropose(call: CallSpec, { task, messages }: Pick<ToolsPolicyQuery, 'task' | 'messages'>): boolean {
+  if (!task.verifier.confirmed?.includes(call.name) || agreementTo(call, messages) !== 'unasked') return false;
+  return messages.at(-1)?.role !== 'user' || messages.at(-2)?.content !== proposalOf(call);
 }
 
 /** Names of arguments that look like ids and that was not mentioned. */

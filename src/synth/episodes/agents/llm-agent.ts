@@ -5,6 +5,7 @@ import { reverieError } from '../../../core/errors.js';
 import type { Message, ToolCall } from '../../../env/tools/message.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../../env/tools/tools-family.js';
 import type { ChatMessage, ChatReply, ChatRequest, ChatToolCall, LanguageModel } from '../../../llm/language-model.js';
+import { callsInText } from './text-calls.js';
 
 interface LlmAgentOptions {
   readonly model: LanguageModel;
@@ -22,7 +23,7 @@ export class LlmAgent implements ToolsPolicy {
   }
 
   async act(query: ToolsPolicyQuery, signal?: AbortSignal): Promise<ToolsTurn> {
-    const reply = await this.options.model.chat(this.request(query), { signal });
+    const reply = withTextCalls(await this.options.model.chat(this.request(query), { signal }), query);
     const { tokens, usage, finishReason } = reply;
     refuseSilence(reply);
     return {
@@ -33,7 +34,7 @@ export class LlmAgent implements ToolsPolicy {
     };
   }
 
-  private request({ messages, tools, seed, step }: ToolsPolicyQuery): ChatRequest {
+  private request({ messages, tools, task, seed, step }: ToolsPolicyQuery): ChatRequest {
     return {
       messages: messages.map(asChat),
       tools: tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
@@ -41,8 +42,23 @@ export class LlmAgent implements ToolsPolicy {
       maxTokens: this.options.maxTokens,
       ...(this.options.tokens ? { tokens: true } : {}),
       seed: (seed + step) % 2 ** 31,
+      session: `${task.id} ${seed}`,
     };
   }
+}
+
+/** A server without a parser for its model's calls sends them as text, which must not reach the user. */
+function withTextCalls(reply: ChatReply, { tools }: ToolsPolicyQuery): ChatReply {
+  if (reply.toolCalls.length > 0 || reply.text === '') return reply;
+  const found = callsInText(reply.text, tools);
+  if (found.calls.length === 0) return reply;
+  const toolCalls = found.calls.map((call, i) => ({ id: `call_${i}`, ...call }));
+  return {
+    ...reply,
+    text: found.text,
+    toolCalls,
+    finishReason: reply.finishReason === 'length' ? 'length' : 'tool_calls',
+  };
 }
 
 /** @throws LLM_REPLY_INVALID where there is no turn in the reply; asked again with the same seed it would come to the same */
@@ -69,7 +85,7 @@ function asCall({ id, name, arguments: written }: ChatToolCall): ToolCall {
 
 function parsedObject(text: string): JsonObject | undefined {
   try {
-    const value = JSON.parse(text === '' ? '{}' : text) as Json;
+    const value = JSON.parse(text.trim() === '' ? '{}' : text) as Json;
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
   } catch {
     return undefined;
@@ -80,10 +96,12 @@ function parsedObject(text: string): JsonObject | undefined {
 function asChat(message: Message): ChatMessage {
   if (message.role === 'tool') return { role: 'tool', toolCallId: message.toolCallId, content: message.content };
   if (message.role !== 'assistant') return { role: message.role, content: message.content };
+  const { content, reasoning } = message;
   const calls = message.toolCalls?.map(({ id, name, arguments: given, rawArguments }) => ({
     id,
     name,
     arguments: rawArguments ?? JSON.stringify(given),
   }));
-  return { role: 'assistant', content: message.content, ...(calls === undefined ? {} : { toolCalls: calls }) };
+  const thoughts = reasoning === undefined ? {} : { reasoning };
+  return { role: 'assistant', content, ...thoughts, ...(calls === undefined ? {} : { toolCalls: calls }) };
 }

@@ -7,8 +7,10 @@ import { canonicalJson, type Json, type JsonObject } from '../../../core/canonic
 import { NO_COST } from '../../../core/cost.js';
 import { Rng } from '../../../core/rng.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import { recoveryFrom } from '../../../env/tools/faults.js';
 import { callsOf, type Message } from '../../../env/tools/message.js';
 import { mapTexts, Phrases } from '../../../env/tools/phrases.js';
+import { proposalOf } from '../../../env/tools/process-checks.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import type {
   Responder,
@@ -20,6 +22,7 @@ import type {
 import { verifyEpisode } from '../../../env/tools/verify-episode.js';
 import { hasWord, SeenText } from '../../quality/claims.js';
 import { callFaults, type Played, playCalls } from '../../tasks/task-checks.js';
+import { mustPropose } from './baseline-agents.js';
 
 interface ScriptedAgentOptions extends ScriptedPlanSettings {
   readonly domain: ToolsDomain;
@@ -45,7 +48,11 @@ export class ScriptedAgent implements ToolsPolicy {
 
   async act(query: ToolsPolicyQuery): Promise<ToolsTurn> {
     const plan = await this.plans.of(query.task, query.seed);
-    const left = stillToMake(plan.calls, query.messages, this.phrases);
+    const { messages, tools, faults = [] } = query;
+    const { uncounted, next, apology } = recoveryFrom(faults, messages, tools);
+    if (next !== undefined) return { action: made(next, messages), cost: NO_COST };
+    if (apology !== undefined) return { action: { content: apology }, cost: NO_COST };
+    const left = stillToMake(plan.calls, messages, this.phrases, uncounted);
     const rng = Rng.fromSeed(query.seed).split('scripted agent');
     const action = left.length > 0 ? this.next(left[0], query, rng) : this.speech(plan, query, rng);
     return { action, cost: NO_COST };
@@ -59,6 +66,7 @@ export class ScriptedAgent implements ToolsPolicy {
     const unknown = unknownIds(call, messages).filter((name) => isOfSolution(call.arguments[name], task));
     const questions = messages.filter(({ role, content }) => role === 'assistant' && content).length;
     if (unknown.length > 0 && questions < MOST_QUESTIONS) return this.question(call, unknown, query, rng, words);
+    if (mustPropose(call, query)) return { content: proposalOf(call) };
     const deed = this.isChange(call) ? this.phrases.deed(call, 'todo', words) : undefined;
     const isFirst = !messages.some(
       (message) => message.role === 'assistant' && message.toolCalls?.some((made) => this.isChange(made)),
@@ -130,14 +138,19 @@ function made({ name, arguments: given }: CallSpec, messages: readonly Message[]
 
 /**
  * Calls of the plan that were not made yet, in order. A call that was refused counts as made where it was its turn: an agent
- * does not run against a wall. What was tried before its time is still to be made.
+ * does not run against a wall. What was tried before its time is still to be made, and so is what a fault kept from being done.
  */
-function stillToMake(plan: readonly CallSpec[], messages: readonly Message[], phrases: Phrases): CallSpec[] {
+function stillToMake(
+  plan: readonly CallSpec[],
+  messages: readonly Message[],
+  phrases: Phrases,
+  uncounted: ReadonlySet<string>,
+): CallSpec[] {
   const left = [...plan];
   for (const [index, message] of messages.entries()) {
     const [call] = callsOf(message);
     const answer = messages[index + 1];
-    if (call === undefined || answer?.role !== 'tool') continue;
+    if (call === undefined || answer?.role !== 'tool' || uncounted.has(call.id)) continue;
     const at = left.findIndex((next) => keyOf(next) === keyOf(call));
     const isDone = answer.isError !== true && !phrases.isRefusal(answer.content);
     if (at === 0 || (at > 0 && isDone)) left.splice(at, 1);

@@ -21,6 +21,7 @@ import {
   ONLY_TABLE,
   type Split,
   toolDefinitions,
+  type WorldPrompt,
 } from './format.js';
 import { adpFormat, atifFormat, parquetFormat } from './trajectory-formats.js';
 import { trlFormat } from './trl.js';
@@ -41,6 +42,11 @@ export const episodeExports = new Registry<EpisodeExport>('export', [
   entry('atif', 'Trajectories in ATIF.', atifFormat),
   entry('adp', 'Trajectories in ADP.', adpFormat),
   entry('parquet', 'One wide table.', parquetFormat),
+  {
+    name: 'world-model',
+    summary: 'Calls and their answers, as a language model that simulates the tools is asked and has to answer.',
+    make: async () => (await import('./world-model.js')).worldModelFormat,
+  },
 ]);
 
 /** Names of formats that are registered now. */
@@ -55,6 +61,8 @@ export interface EpisodeExportOptions {
   /** Tasks beyond the domain's own, where episodes were made from them. */
   readonly tasks?: readonly ToolsTask[];
   readonly card: CardOptions;
+  /** For rows that train a world model: what it will be shown. */
+  readonly world?: WorldPrompt;
   /** Least reward of an episode that is written to be imitated; `any`: all of them. Default 1. */
   readonly imitation?: number | 'any';
 }
@@ -95,7 +103,7 @@ export async function exportEpisodes(
 async function writeDataset(
   records: AsyncIterable<EpisodeRecord> | Iterable<EpisodeRecord>,
   folder: string,
-  { format: name, domain, tasks = [], card, imitation = 1 }: EpisodeExportOptions,
+  { format: name, domain, tasks = [], card, world, imitation = 1 }: EpisodeExportOptions,
 ): Promise<WrittenEpisodes> {
   const adapted: Record<string, number> = {};
   // Each reason counts once an episode.
@@ -106,7 +114,7 @@ async function writeDataset(
   };
   const byId = new Map([...domain.tasks, ...tasks].map((task) => [task.id, task]));
   const context = { tools: toolDefinitions(domain), taskOf: (id: string) => byId.get(id), license: card.license };
-  const format = (await episodeExports.get(name).make())({ ...context, domain, adapt });
+  const format = (await episodeExports.get(name).make())({ ...context, domain, world, adapt });
   const statistics = new EpisodeStatistics();
   const open = new Map<string, DataFile>();
   const rows: Record<string, number> = {};

@@ -4,7 +4,7 @@
 import type { Json, JsonObject } from '../../../core/canonical-json.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { callsOf, type Message, type ToolCall } from '../../../env/tools/message.js';
-import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import type { EpisodeRecord, ExperienceIndex } from '../../../replay/experience/experience.js';
 import type { Split } from '../../quality/quality-config.js';
 import type { ParquetColumns } from '../parquet-file.js';
 
@@ -15,8 +15,16 @@ export interface FormatContext {
   readonly tools: readonly ToolDefinition[];
   readonly taskOf: (id: string) => ToolsTask | undefined;
   readonly license: string;
+  /** What a language model that simulates the tools is shown; the usual unless given. */
+  readonly world?: WorldPrompt;
   /** Says of the record at hand that it could not be written as it is; each reason is counted once a record. */
   readonly adapt: Adapt;
+}
+
+/** `settings`: the section `model.llm`; `index`: where similar records are found. */
+export interface WorldPrompt {
+  readonly settings: object;
+  readonly index?: ExperienceIndex;
 }
 
 export type Adapt = (reason: string) => void;
@@ -70,11 +78,14 @@ export function toolDefinitions(domain: ToolsDomain): ToolDefinition[] {
   }));
 }
 
-/** OpenAI's form: arguments are a JSON text, answers name the call they answer; no thoughts. */
-export function openAiMessage(message: Message): JsonObject {
+/**
+ * OpenAI's form: arguments are a JSON text, answers name the call they answer; no thoughts.
+ * @param legalName what a tool is called there
+ */
+export function openAiMessage(message: Message, legalName?: (name: string) => string): JsonObject {
   if (message.role === 'tool') return { role: 'tool', tool_call_id: message.toolCallId, content: message.content };
   if (message.role !== 'assistant') return { role: message.role, content: message.content };
-  const calls = callsOf(message).map(openAiCall);
+  const calls = callsOf(message).map((call) => openAiCall({ ...call, name: legalName?.(call.name) ?? call.name }));
   return { role: 'assistant', content: message.content || null, ...(calls.length > 0 && { tool_calls: calls }) };
 }
 

@@ -4,6 +4,7 @@
 // Arguments are objects, and `tools` is a JSON text, which TRL parses.
 
 import { canonicalJson, type JsonObject } from '../../../core/canonical-json.js';
+import { mean } from '../../../core/statistics.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import {
   type Adapt,
@@ -113,38 +114,74 @@ class PreferencePairs {
     const group = this.group;
     this.group = [];
     if (group.length < 2) return undefined;
-    const rewardOf = ({ verdict }: EpisodeRecord) => verdict.reward ?? 0;
-    const judged = group.filter((record) => record.verdict.reward !== null);
-    const ranked = judged.sort((a, b) => rewardOf(b) - rewardOf(a) || a.row - b.row);
-    const [pairs, turns]: [PreferencePair[], PreferencePair[]] = [[], []];
+    const ranked = group.filter(isJudged).map(toRanked);
+    ranked.sort((a, b) => b.reward - a.reward || a.record.row - b.record.row);
+    const pairs: PreferencePair[] = [];
+    const turns = new Map<string, PreferencePair>();
     for (let best = 0, worst = ranked.length - 1; best < worst; best++, worst--) {
       const [better, worse] = [ranked[best], ranked[worst]];
-      if (rewardOf(better) === rewardOf(worse)) continue;
-      const [good, bad] = [better, worse].map(({ messages }) =>
-        messages.slice(0, lengthToLastTurn(messages)).map(templateMessage),
-      );
-      const fork = forkOf(good, bad);
+      if (better.reward === worse.reward) continue;
+      const fork = forkOf(better, worse);
       if (fork === 0) {
         this.adapt('left out of preference: starts differ');
         continue;
       }
-      const [chosen, rejected] = [good.slice(fork), bad.slice(fork)];
-      const scores = { score_chosen: rewardOf(better), score_rejected: rewardOf(worse) };
-      const prompt = good.slice(0, fork);
-      pairs.push({ prompt, chosen, rejected, ...scores });
-      const isMasked = better.masked?.includes(fork);
-      if (!isMasked) turns.push({ prompt, chosen: chosen.slice(0, 1), rejected: rejected.slice(0, 1), ...scores });
+      const [chosen, rejected] = [better, worse].map(({ messages }) => messages.slice(fork));
+      const prompt = better.messages.slice(0, fork);
+      pairs.push({ prompt, chosen, rejected, score_chosen: better.reward, score_rejected: worse.reward });
+      if (better.record.masked?.includes(fork)) continue;
+      // A turn is worth what all that took it there came to: one lucky episode says nothing against its siblings.
+      const [score_chosen, score_rejected] = [better, worse].map((one) => worthOfTurn(ranked, one, fork));
+      if (score_chosen <= score_rejected)
+        this.adapt('left out of preference_turns: siblings that acted alike fared no better');
+      else {
+        const pair = {
+          prompt,
+          chosen: chosen.slice(0, 1),
+          rejected: rejected.slice(0, 1),
+          score_chosen,
+          score_rejected,
+        };
+        turns.set(canonicalJson(pair), pair);
+      }
     }
-    return { split: group[0].split, pairs, turns };
+    return { split: group[0].split, pairs, turns: [...turns.values()] };
   }
 }
 
+interface Ranked {
+  readonly record: EpisodeRecord;
+  readonly reward: number;
+  readonly messages: readonly JsonObject[];
+  /** The same as texts, to be compared. */
+  readonly texts: readonly string[];
+}
+
+function isJudged({ verdict }: EpisodeRecord): boolean {
+  return verdict.reward !== null;
+}
+
+function toRanked(record: EpisodeRecord): Ranked {
+  const messages = record.messages.slice(0, lengthToLastTurn(record.messages)).map(templateMessage);
+  return { record, reward: record.verdict.reward!, messages, texts: messages.map(canonicalJson) };
+}
+
+/** Mean reward of the episodes that go as `one` does up to and including message `at`. */
+function worthOfTurn(group: readonly Ranked[], one: Ranked, at: number): number {
+  return mean(group.filter(({ texts }) => sharedBy(texts, one.texts) > at).map(({ reward }) => reward));
+}
+
+/** How many messages two begin with alike. */
+function sharedBy(a: readonly string[], b: readonly string[]): number {
+  const differs = a.findIndex((text, at) => text !== b[at]);
+  return differs < 0 ? a.length : differs;
+}
+
 /** Where the agent first acts differently after the same words: that many messages are shared; 0 if there is no such place. */
-function forkOf(a: readonly JsonObject[], b: readonly JsonObject[]): number {
-  const isTurn = (messages: readonly JsonObject[], at: number) =>
+function forkOf(a: Ranked, b: Ranked): number {
+  const isTurn = ({ messages }: Ranked, at: number) =>
     messages[at]?.role === 'assistant' && ['user', 'tool'].includes(String(messages[at - 1]?.role));
-  let same = 0;
-  while (same < Math.min(a.length, b.length) && canonicalJson(a[same]) === canonicalJson(b[same])) same++;
+  let same = sharedBy(a.texts, b.texts);
   while (same > 0 && !(isTurn(a, same) && isTurn(b, same))) same--;
   return same;
 }

@@ -1,9 +1,7 @@
 // Ladders of policies for environments of numbers: paired episodes, exact simulations that rank perfectly, broken ones that do not.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Json } from '../../../../src/core/canonical-json.js';
 import { Rng } from '../../../../src/core/rng.js';
 import { makeEnvironment } from '../../../../src/env/environments.js';
@@ -17,13 +15,10 @@ import type { PlanningLearner } from '../../../../src/rl/learner.js';
 import { makePpo } from '../../../../src/rl/ppo.js';
 import { vectorHost } from '../../../../src/run/pipeline/fidelity-vector.js';
 import { loadScenario } from '../../../../src/run/scenario.js';
+import { temporaryFolder } from '../../../temporary-folder.js';
 import { pendulumModel } from '../pendulum-model.js';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-ladder-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder('ladder');
 
 async function setup(name: string, out: string): Promise<VectorSetup> {
   const set = ['fidelity.rank.episodes=6', 'fidelity.rank.policies=10', 'env.maxEpisodeSteps=60'];

@@ -1,7 +1,6 @@
 // Several models of one scenario under judgement, and a budget that is spent: through the job.
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { uniquelyNamed } from '../../../../src/fidelity/gates.js';
@@ -11,6 +10,7 @@ import { launch } from '../../../../src/run/launch.js';
 import { type FidelityResult, toolsFidelityJob } from '../../../../src/run/pipeline/fidelity.js';
 import { startControlledModel } from '../../../controlled/controlled-model.js';
 import { nativeDomain } from '../../../controlled/native-domain.js';
+import { temporaryFolder } from '../../../temporary-folder.js';
 import { recordingStream } from '../../streams.js';
 
 const SMALL = ['fidelity.questions=20', 'fidelity.episodes=12', 'fidelity.rank.episodes=1', 'fidelity.rank.policies=8'];
@@ -19,11 +19,10 @@ let out: string;
 const open: { close: () => Promise<unknown> }[] = [];
 afterEach(async () => {
   for (const one of open.splice(0)) await one.close();
-  rmSync(out, { recursive: true, force: true });
 });
 
 function fresh(): string {
-  out = mkdtempSync(join(tmpdir(), 'tools-compared-'));
+  out = temporaryFolder('tools-compared');
   return out;
 }
 

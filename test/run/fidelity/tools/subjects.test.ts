@@ -1,8 +1,7 @@
 // Opening models of tools under judgement: the scenario's own, others, the router without its tiers; and what they are held
 // against.
 
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { measureWithinBudget } from '../../../../src/fidelity/measure.js';
@@ -14,12 +13,12 @@ import { loadToolsScenario } from '../../../../src/run/scenario.js';
 import { readMustFail } from '../../../../src/worldmodel/must-fail/run-must-fail.js';
 import { type ControlledModel, startControlledModel } from '../../../controlled/controlled-model.js';
 import { nativeDomain, scenarioFolder } from '../../../controlled/native-domain.js';
+import { temporaryFolder } from '../../../temporary-folder.js';
 
 let out: string;
 beforeEach(() => {
-  out = mkdtempSync(join(tmpdir(), 'tools-fidelity-'));
+  out = temporaryFolder('tools-fidelity');
 });
-afterEach(() => rmSync(out, { recursive: true, force: true }));
 
 const services = {
   signal: new AbortController().signal,
@@ -62,7 +61,7 @@ describe('the service desk', () => {
     expect(opened.truth).toMatchObject({ kind: 'environment', transitions: 30 });
     const [report] = reports;
     const ids = report.sections.map(({ id }) => id);
-    expect(ids).toEqual('one-step k-steps reward-end calibration rank must-fail horizon'.split(' '));
+    expect(ids).toEqual('one-step k-steps reward-end calibration rank must-fail noise horizon'.split(' '));
     for (const name of ['one-step.all-right', 'k-steps.end-state', 'reward-end.reward-exact', 'must-fail.passed'])
       expect(figureOf(report, name), name).toBe(1);
     expect(figureOf(report, 'calibration.ece')).toBeNull();

@@ -4,6 +4,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { loadAnyScenario } from '../../../../src/run/scenario.js';
 import type { RunningServer } from '../../../../src/serve/index.js';
 import { serveScenarios } from '../../running-server.js';
 import { helpdeskReference } from '../reference-calls.js';
@@ -12,7 +13,9 @@ let server: RunningServer;
 const clients: Client[] = [];
 
 beforeAll(async () => {
-  server = await serveScenarios(['helpdesk', 'pendulum']);
+  const short = await loadAnyScenario('pendulum', { set: ['env.maxEpisodeSteps=10'] });
+  const desk = await loadAnyScenario('helpdesk', { set: ['user.varied=false'] });
+  server = await serveScenarios([], { scenarios: [desk, short] });
 });
 afterEach(async () => {
   for (const client of clients.splice(0)) await client.close();
@@ -112,7 +115,7 @@ describe('an environment of numbers', () => {
       result = await call('step', { action: [0.5] });
     }
     total += result._meta!['reverie/reward'] as number;
-    expect(result._meta).toMatchObject({ 'reverie/step': 200, 'reverie/truncated': true });
+    expect(result._meta).toMatchObject({ 'reverie/step': 10, 'reverie/truncated': true });
     expect(result._meta!['reverie/return']).toBeCloseTo(total, 8);
   });
 

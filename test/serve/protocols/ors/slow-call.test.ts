@@ -1,8 +1,5 @@
 // A step that takes its time, over the wire: the stream is kept alive, may break, and is taken up again.
 
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { loadAnyScenario } from '../../../../src/run/scenario.js';
@@ -10,6 +7,7 @@ import { openServable, type Servable } from '../../../../src/run/servable.js';
 import { Sessions } from '../../../../src/serve/core/sessions.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
 import { makeOrsRoutes } from '../../../../src/serve/protocols/ors.js';
+import { temporaryFolder } from '../../../temporary-folder.js';
 import { eventsOf, parseEvents } from './sse-events.js';
 
 let app: FastifyInstance;
@@ -37,7 +35,7 @@ function slow(real: Servable): Servable {
 }
 
 beforeAll(async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-slow-'));
+  const folder = temporaryFolder('slow');
   served = slow(await openServable(await loadAnyScenario('helpdesk'), { folder, log: () => {} }));
   sessions = new Sessions([served]);
   app = await makeApp({ sessions, protocols: [makeOrsRoutes(0.02)], version: '0' });

@@ -1,0 +1,306 @@
+// What an agent told its user: a value counts as a whole token, a number as a number whatever its separators, currency or words, and
+// nothing counts that is one of several alternatives, denied, or contradicted by what is said of the same afterwards.
+
+import { type Message, spokenAt } from './message.js';
+
+/** `unread`: it was said, but no answer of a tool had held it before. */
+export type Told = 'told' | 'unread' | 'alternative' | 'untold';
+
+/**
+ * @param all  values that the task wants told: a list of these is no guess, one with any other value is
+ * @param grounded  whether an answer of a tool must have held the value before it is said
+ */
+export function toldValue(
+  wanted: string,
+  all: readonly string[],
+  messages: readonly Message[],
+  grounded: boolean,
+): Told {
+  const sayings = messages.map((_, i) => {
+    const said = spokenAt(messages, i);
+    return said?.role === 'assistant' ? said.content : undefined;
+  });
+  let isRead = !grounded;
+  let best: Told = 'untold';
+  for (const [i, message] of messages.entries()) {
+    if (message.role === 'tool' && message.isError !== true) isRead ||= placesOf(message.content, wanted).length > 0;
+    const said = sayings[i];
+    if (said === undefined) continue;
+    const told = toldIn(said, sayings.slice(i + 1), wanted, all);
+    if (told === 'told' && isRead) return 'told';
+    if (told === 'told') best = 'unread';
+    else if (best === 'untold') best = told;
+  }
+  return best;
+}
+
+/** Whether a text holds a value at all, whoever says it and however. */
+export function holdsValue(text: string, value: string): boolean {
+  return placesOf(text, value).length > 0;
+}
+
+/** Values of a text that an agent could tell: numbers, ids, dates. */
+export function valuesIn(text: string): string[] {
+  return tokensOf(text).flatMap((token) => (/\d/.test(token.text) ? [token.text] : []));
+}
+
+interface Token {
+  readonly text: string;
+  readonly at: number;
+  readonly end: number;
+}
+
+function toldIn(text: string, later: readonly (string | undefined)[], wanted: string, all: readonly string[]): Told {
+  const places = placesOf(text, wanted);
+  const values = tokensOf(text).filter((token) => /\d/.test(token.text));
+  const isOther = (value: string) => !all.some((each) => isSameToken(value, each));
+  let best: Told = 'untold';
+  for (const place of places) {
+    const at = values.findIndex((value) => value.at === place.at);
+    if (isDenied(text.slice(0, place.at), at < 0)) continue;
+    const others = at < 0 ? otherWords(text, place) : alternativesOf(text, values, at).map((token) => token.text);
+    if (others.some(isOther)) best = 'alternative';
+    else if (at >= 0 && isTakenBack(text, place, later, isOther)) best = 'alternative';
+    else return 'told';
+  }
+  return best;
+}
+
+/** Where a text has a value: tokens that are it, or the words as they stand. */
+function placesOf(text: string, wanted: string): Token[] {
+  const quantity = quantityOf(wanted);
+  const bare = wanted.trim().replace(/^#/, '');
+  const isToken = quantity !== undefined || (/\d/.test(bare) && tokensOf(bare)[0]?.text === bare);
+  if (!isToken) return phrasesIn(text, wanted);
+  const found = tokensOf(text).filter((token) => {
+    if (quantity === undefined) return fold(token.text) === fold(bare);
+    if (!numbersOf(token.text).some((number) => quantity.numbers.includes(number))) return false;
+    const unit = unitAt(text, token);
+    return unit === undefined || quantity.unit === undefined || unit === quantity.unit;
+  });
+  return [...found, ...datesIn(text, bare)];
+}
+
+function isSameToken(said: string, wanted: string): boolean {
+  const quantity = quantityOf(wanted);
+  if (quantity === undefined) return fold(said) === fold(wanted.replace(/^#/, ''));
+  return numbersOf(said).some((number) => quantity.numbers.includes(number));
+}
+
+/** "not 12", "instead of 12", "more than 12"; of words only what denies them outright: "not in stock" tells of the stock. */
+const DENIED =
+  /(?:\bnot(?!\s+only)|n['’]t|\bnever|\bno longer|\binstead of|\brather than|\b(?:more|less|fewer|greater|higher|lower|other) than)\s+(?:(?:exactly|quite|the|an?|have|has|had|costs?|be|get)\s+)?#?\p{Sc}?$/iu;
+const DENIED_WORDS = /(?:\bnot|n['’]t|\bnever|\bno longer)\s+$/iu;
+
+function isDenied(before: string, isWords: boolean): boolean {
+  return (isWords ? DENIED_WORDS : DENIED).test(before.slice(-60));
+}
+
+/** Whether the same is said of another value: beside it, or afterwards. "It is 10. It is 12." tells neither. */
+function isTakenBack(
+  text: string,
+  place: Token,
+  later: readonly (string | undefined)[],
+  isOther: (value: string) => boolean,
+): boolean {
+  const own = sentencesOf(text).find(({ at, end }) => at <= place.at && place.at < end);
+  if (own === undefined) return false;
+  const [head, tail] = [text.slice(own.at, place.at), text.slice(place.end, own.end)].map(frame);
+  return [text, ...later].some((said = '') =>
+    sentencesOf(said).some((sentence) => {
+      const words = said.slice(sentence.at, sentence.end);
+      return tokensOf(words).some(
+        (token) =>
+          /\d/.test(token.text) &&
+          isOther(token.text) &&
+          frame(words.slice(0, token.at)) === head &&
+          frame(words.slice(token.end)) === tail,
+      );
+    }),
+  );
+}
+
+/** What stands around a value, without what joins one sentence to the next. */
+function frame(words: string): string {
+  return fold(words)
+    .replace(/^\s*(?:(?:or|and|no|sorry|maybe|perhaps|actually)\b[\s,:]*)+/, '')
+    .replaceAll(/[\s.!?;,*•-]+/g, ' ')
+    .trim();
+}
+
+function sentencesOf(text: string): { readonly at: number; readonly end: number }[] {
+  const ends = [...text.matchAll(/[.!?;](?=\s|$)|\n/g)].map(({ index }) => index + 1);
+  return [...ends, text.length].map((end, i) => ({ at: i === 0 ? 0 : ends[i - 1], end }));
+}
+
+/** Values this many and more in a row, with only commas between, are a list to choose from. */
+const LISTED = 3;
+const OR = /^(?:\s*[\p{L}\p{Sc}%]+){0,2}\s*,?\s*\b(?:and\/)?or\b(?:\s+(?:maybe|perhaps|even|possibly))?\s*#?\p{Sc}?$/iu;
+const COMMA = /^\s*[,;|–]\s*#?\p{Sc}?$/u;
+const AND = /^\s*,?\s*(?:and|&)\s*#?\p{Sc}?$/iu;
+const UNSURE = /\b(?:either|maybe|perhaps|possibly|could be|might be|may be|one of|any of)\b[^.!?]*$/iu;
+
+/** The values said as others that might be meant beside one: joined by "or", by a dash or in a bare list, but not by "and". */
+function alternativesOf(text: string, values: readonly Token[], at: number): readonly Token[] {
+  const gap = (i: number) => text.slice(values[i].end, values[i + 1]?.at);
+  const isNumber = (i: number) => numbersOf(values[i].text).length > 0;
+  const joins = (i: number) => isNumber(i) === isNumber(i + 1) && (OR.test(gap(i)) || COMMA.test(gap(i)));
+  let [first, last] = [at, at];
+  while (first > 0 && (joins(first - 1) || (at === last && AND.test(gap(first - 1))))) first--;
+  while (last + 1 < values.length && joins(last)) last++;
+  const list = values.slice(first, last + 1);
+  const gaps = list.slice(1).map((_, i) => gap(first + i));
+  if (gaps.some((each) => OR.test(each) || each.trim().startsWith('–'))) return list;
+  const isEnumerated = gaps.some((each) => AND.test(each)) || (last + 1 < values.length && AND.test(gap(last)));
+  const whole = isEnumerated && last + 1 < values.length && AND.test(gap(last)) ? [...list, values[last + 1]] : list;
+  const before = text.slice(0, values[first].at);
+  if (isEnumerated && (UNSURE.test(before) || /\bbetween\s*\p{Sc}?$/iu.test(before))) return whole;
+  return isEnumerated || list.length < LISTED ? [] : list;
+}
+
+const JOINED_BEFORE = /([\p{L}-]+)\s*,?\s+or\s+(?:(?:the|an?|by|in|on|with|as)\s+)?$/iu;
+const JOINED_AFTER =
+  /^(?:\s*,\s*[\p{L}-]+)*\s*,?\s+or\s+(?:(?:the|an?|by|in|on|with|as)\s+)?(?!so\b|not\b|less\b|more\b|later\b|earlier\b|otherwise\b|else\b)([\p{L}-]+)\s*(?:[.!?;]|$)/iu;
+
+/** Words that are given to choose from beside others: "lamp or torch." */
+function otherWords(text: string, { at, end }: Token): string[] {
+  return [JOINED_BEFORE.exec(text.slice(0, at)), JOINED_AFTER.exec(text.slice(end))].flatMap((found) =>
+    found === null ? [] : [found[1]],
+  );
+}
+
+/** A number with its separators: 1,120.50 or 1.120,50 or 1'120 or 12,5. */
+const NUMBER =
+  /[-−]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:['’\u00a0\u202f]\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}|\d+\.\d+|\d+,\d{1,2}(?![\d,])|\d+)/y;
+/** Ids, dates, times and other words, with what holds them together. */
+const WORD = /[\p{L}\p{N}]+(?:[-_][\p{L}\p{N}]+|(?<=\d)[.:/](?=\d)[\p{L}\p{N}]+)*/uy;
+
+const UNITS = [...'zero one two three four five six seven eight nine ten eleven twelve thirteen'.split(' ')].concat(
+  'fourteen fifteen sixteen seventeen eighteen nineteen'.split(' '),
+);
+const TENS = 'twenty thirty forty fifty sixty seventy eighty ninety'.split(' ');
+
+/** The number that a word is; "one" where it counts: not "no one", "this one", "one of". */
+function spelled(word: string, before: string, after: string): string | undefined {
+  const [tens, unit, ...rest] = word.toLowerCase().split('-');
+  if (rest.length > 0) return undefined;
+  if (tens === 'none') return '0';
+  if (
+    tens === 'one' &&
+    (/\b(?:no|any|every|some|each|this|that|the|which|another)\s+$/i.test(before) || /^\s+of\b/i.test(after))
+  )
+    return undefined;
+  if (unit === undefined && UNITS.includes(tens)) return String(UNITS.indexOf(tens));
+  const ten = (TENS.indexOf(tens) + 2) * 10;
+  if (ten < 20) return undefined;
+  const rise = unit === undefined ? 0 : UNITS.indexOf(unit);
+  return rise < 0 || rise > 9 ? undefined : String(ten + rise);
+}
+
+function tokensOf(text: string): Token[] {
+  const tokens: Token[] = [];
+  for (let at = 0; at < text.length; ) {
+    NUMBER.lastIndex = at;
+    WORD.lastIndex = at;
+    const word = WORD.exec(text)?.[0] ?? '';
+    const number = NUMBER.exec(text)?.[0] ?? '';
+    // "12kg" tells 12, "12-B" and "2026-05-12" are names of their own.
+    const isUnit = /^\p{L}*$/u.test(word.slice(number.length)) || number.length > word.length;
+    const token = number !== '' && isUnit ? number : word;
+    const end = at + token.length;
+    const counted =
+      number === '' ? spelled(word, text.slice(Math.max(0, at - 12), at), text.slice(end, end + 6)) : undefined;
+    if (token !== '') tokens.push({ text: counted ?? token, at, end });
+    at += Math.max(1, token.length);
+    // The rest of "12kg" is its unit.
+    if (token === number && token !== '') while (/\p{L}/u.test(text[at] ?? '')) at++;
+  }
+  return tokens;
+}
+
+/** The numbers that a text may be, without its currency or percent sign: "1.120" is read in either way of writing. */
+function numbersOf(text: string): number[] {
+  const bare = text
+    .trim()
+    .replace(/^([-−]?)\s*\p{Sc}\s*/u, '$1')
+    .replace(/\s*[\p{Sc}%]$/u, '');
+  NUMBER.lastIndex = 0;
+  if (bare === '' || NUMBER.exec(bare)?.[0] !== bare) return [];
+  const plain = bare.replace('−', '-').replaceAll(/['’\u00a0\u202f]/g, '');
+  const isGrouped = /^-?\d{1,3}(?:\.\d{3})+$/.test(plain);
+  const isComma = /,\d{1,2}$/.test(plain) || /\.\d{3},\d+$/.test(plain);
+  const read = Number(isComma ? plain.replaceAll('.', '').replace(',', '.') : plain.replaceAll(',', ''));
+  return [...(Number.isNaN(read) ? [] : [read]), ...(isGrouped ? [Number(plain.replaceAll('.', ''))] : [])];
+}
+
+const SAME_UNITS = [
+  ...['€ eur euro euros', '$ usd dollar dollars', '£ gbp pound pounds', '¥ jpy yen', '₹ inr rupee rupees'],
+  ...[
+    '% percent pct',
+    'kg kilo kilos kilogram kilograms',
+    'g gram grams',
+    'km kilometre kilometres kilometer kilometers',
+  ],
+  ...['h hr hrs hour hours', 'min mins minute minutes', 's sec seconds', 'day days', 'week weeks', 'month months'],
+  ...['year years', 'gb gigabyte gigabytes', 'mb megabyte megabytes', 'night nights'],
+].map((names) => names.split(' '));
+
+function unitNamed(name: string): string | undefined {
+  return SAME_UNITS.find((names) => names.includes(name.toLowerCase()))?.[0];
+}
+
+/** The unit that is written beside a number, where it is one of those that can be told apart. */
+function unitAt(text: string, { at, end }: Token): string | undefined {
+  const before = /(\p{Sc}|\b[A-Z]{3})\s?$/u.exec(text.slice(Math.max(0, at - 5), at))?.[1];
+  const after = /^\s?(\p{Sc}|%|\p{L}+)/u.exec(text.slice(end, end + 16))?.[1];
+  return unitNamed(before ?? '') ?? unitNamed(after ?? '');
+}
+
+/** A number with or without a unit, whole: "$1,120.50", "12 EUR", "3 days", "25 %". */
+function quantityOf(text: string): { readonly numbers: readonly number[]; readonly unit?: string } | undefined {
+  const [, before, number, after] =
+    /^\s*(\p{Sc}|[A-Z]{3}\s)?\s*([-−]?\d[\d.,'’\u00a0\u202f]*)\s*(\p{Sc}|%|\p{L}+)?\s*$/u.exec(text) ?? [];
+  const numbers = number === undefined ? [] : numbersOf(number);
+  const [left, right] = [before, after].map((unit) => (unit === undefined ? undefined : unitNamed(unit.trim())));
+  // "12B" and "7 May" are no quantities.
+  if (numbers.length === 0 || (before && !left) || (after && !right)) return undefined;
+  return { numbers, unit: left ?? right };
+}
+
+const MONTHS = 'january february march april may june july august september october november december'.split(' ');
+
+/** A date in words, where it is wanted as 2030-03-22: "22 March", "March 22nd, 2030", "22 Mar 2030"; another year is another date. */
+function datesIn(text: string, wanted: string): Token[] {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(wanted) ?? [];
+  const name = MONTHS[Number(month) - 1];
+  if (name === undefined) return [];
+  const [named, ordinal] = [`${name.slice(0, 3)}(?:${name.slice(3)})?\\.?`, `0?${Number(day)}(?:st|nd|rd|th)?`];
+  const written = `(?<![\\d.])(?:${ordinal}\\s+(?:of\\s+)?${named}|${named}\\s+${ordinal})(?![\\d\\p{L}])(?:,?\\s+(\\d{4})\\b)?`;
+  return [...text.matchAll(new RegExp(written, 'giu'))].flatMap(([found, other], i, all) => {
+    const at = all[i].index;
+    return other !== undefined && other !== year ? [] : [{ text: wanted, at, end: at + found.length }];
+  });
+}
+
+/** Several words, as they stand: no letter or digit may go on at either end. */
+function phrasesIn(text: string, phrase: string): Token[] {
+  const words = phrase.trim().replaceAll(/(?<=\d),(?=\d{3})/g, '');
+  const written = words
+    .replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
+    .replaceAll(/\d(?=\d)/g, '$&,?')
+    .replaceAll(/\s+/g, '\\s+');
+  const [head, tail] = [
+    /^[\p{L}\p{N}]/u.test(words) ? '(?<![\\p{L}\\p{N}])' : '',
+    /[\p{L}\p{N}]$/u.test(words) ? '(?![\\p{L}\\p{N}])' : '',
+  ];
+  if (words === '') return [];
+  const found = text.matchAll(new RegExp(`${head}${written}${tail}`, 'giu'));
+  return [...found].map(({ 0: said, index }) => ({ text: said, at: index, end: index + said.length }));
+}
+
+function fold(text: string): string {
+  return text
+    .toLowerCase()
+    .replaceAll(/(?<=\d),(?=\d{3})/g, '')
+    .replaceAll(/\s+/g, ' ');
+}

@@ -1,0 +1,92 @@
+// Calls of tools that a model wrote into its text, as its chat template taught it, where the server has no parser for them.
+
+import { isJsonObject, type Json, type JsonObject } from '../../../core/canonical-json.js';
+
+interface TextCall {
+  readonly name: string;
+  /** JSON text. */
+  readonly arguments: string;
+}
+
+/** Blocks that hold a call as JSON, or name the tool in their head and hold its arguments: as JSON, or as parameters each. */
+const BLOCKS: readonly RegExp[] = [
+  // Hermes and Qwen; MiniMax and others with a prefix.
+  /<(?:[\w-]+:)?tool_calls?>(?<body>.*?)(?:<\/(?:[\w-]+:)?tool_calls?>|$)/gs,
+  /<function_calls?>(?<body>.*?)(?:<\/function_calls?>|$)/gs,
+  // Llama 3.1 and 4.
+  /<function=(?<name>[^>]+)>(?<body>.*?)<\/function>/gs,
+  /<\|python_tag\|>(?<body>.*?)(?:<\|eo[mt]_id\|>|$)/gs,
+  // Mistral.
+  /\[TOOL_CALLS\](?<body>.*)$/gs,
+  // Kimi K2.
+  /<\|tool_call_begin\|>\s*(?:functions\.)?(?<name>[^:<\s]+)(?::\d+)?\s*<\|tool_call_argument_begin\|>(?<body>.*?)<\|tool_call_end\|>/gs,
+  // DeepSeek.
+  /<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?(?<name>[^\n<]+?)(?:<｜tool▁sep｜>|\n)(?<body>.*?)<｜tool▁call▁end｜>/gs,
+  // A whole reply that is a code block, or nothing but the JSON of calls.
+  /^\s*```(?:json|tool_call|tool_code)?\s*(?<body>[[{].*[\]}])\s*```\s*$/gs,
+  /^\s*(?<body>[[{].*[\]}])\s*$/gs,
+];
+/** Left over around blocks. */
+const MARKS =
+  /<\|?\/?(?:tool_calls?_section_(?:begin|end)|tool_calls?)\|?>|<｜tool▁(?:calls|outputs)▁(?:begin|end)｜>|<\|eo[mt]_id\|>/g;
+const INNER = /<(?:function=|invoke name=)"?(?<name>[^">]+)"?>(?<body>.*?)(?:<\/(?:function|invoke)>|$)/gs;
+const PARAMETER = /<parameter(?:=| name=)"?(?<key>[^">]+)"?>\n?(?<value>.*?)\n?<\/parameter>/gs;
+
+/** Calls of the tools of a domain, and the text without them; nothing where a block names none, or several of which one is unknown. */
+export function callsInText(
+  text: string,
+  known: readonly { readonly name: string; readonly parameters: JsonObject }[],
+): { text: string; calls: readonly TextCall[] } {
+  const tools = new Map(known.map(({ name, parameters }) => [name, (parameters.properties ?? {}) as JsonObject]));
+  for (const block of BLOCKS) {
+    const calls: TextCall[] = [];
+    const rest = text.replace(block, (whole, ...groups) => {
+      const { name, body } = groups.at(-1) as { name?: string; body: string };
+      const found = callsOf(body, tools, name?.trim()).filter((call) => tools.has(call.name));
+      calls.push(...found);
+      return found.length > 0 ? '' : whole;
+    });
+    if (calls.length > 0) return { text: rest.replace(MARKS, '').trim(), calls };
+  }
+  return { text, calls: [] };
+}
+
+function callsOf(body: string, tools: ReadonlyMap<string, JsonObject>, name?: string): TextCall[] {
+  const inner = [...body.matchAll(INNER)];
+  if (inner.length > 0) return inner.flatMap(({ groups }) => callsOf(groups!.body, tools, groups!.name.trim()));
+  const parameters = [...body.matchAll(PARAMETER)];
+  if (name !== undefined && parameters.length > 0) {
+    const given = parameters.map(({ groups }): [string, Json] => [
+      groups!.key,
+      parameterOf(groups!.value, tools.get(name)?.[groups!.key]),
+    ]);
+    return [{ name, arguments: JSON.stringify(Object.fromEntries(given)) }];
+  }
+  const json = body.replace(/^\s*```(?:json)?|```\s*$/g, '').trim();
+  if (name !== undefined) return [{ name, arguments: json }];
+  // Several calls stand in a list, or one after the other.
+  const read = parsed(json) ?? parsed(`[${json.replace(/\}\s*[;,]?\s*\{/g, '},{')}]`);
+  return [read ?? null].flat().flatMap(callOf);
+}
+
+function callOf(value: Json): TextCall[] {
+  if (!isJsonObject(value)) return [];
+  const { name, arguments: given = value.parameters, function: called } = value;
+  if (isJsonObject(called ?? null)) return callOf(called);
+  if (typeof name !== 'string' || given === undefined) return [];
+  return [{ name, arguments: typeof given === 'string' ? given : JSON.stringify(given) }];
+}
+
+/** A parameter in tags is a text, unless its schema wants something else. */
+function parameterOf(text: string, schema: Json | undefined): Json {
+  const isText = isJsonObject(schema ?? null) && [(schema as JsonObject).type].flat().includes('string');
+  return isText ? text : (parsed(text) ?? text);
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,443 @@
+// What is wrong with tasks as tasks, found by running them: the solution as an agent would go about it, and cheats, each of which the
+// verifier has to refuse. A defect shuts the rewards of its task alone; what may be meant so is told and shuts nothing.
+
+import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { stateHash } from '../../env/state/state.js';
+import type { CallSpec, EpisodeEnd, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { firstTools, proposalOf } from '../../env/tools/process-checks.js';
+import { isWorkedOutLater, rulesResponder } from '../../env/tools/rules-responder.js';
+import { isSameBut, schemasAt } from '../../env/tools/same-sets.js';
+import { holdsValue, valuesIn } from '../../env/tools/told.js';
+import type { Responder } from '../../env/tools/tools-family.js';
+import { isSolvedAtStart, SOLVED_AT_START } from '../../env/tools/verify-episode.js';
+import { Entities, isRecord } from './entity-swap.js';
+import { checkReference, checksOf, type Played, playCalls } from './task-checks.js';
+import { untoldIds } from './told-ids.js';
+
+export type FindingKind =
+  | 'solved-at-start'
+  | 'reference-fails'
+  | 'untold-id'
+  | 'passes-nothing'
+  | 'passes-words'
+  | 'passes-alternatives'
+  | 'passes-failure'
+  | 'passes-left-out'
+  | 'passes-other'
+  | 'passes-out-of-order'
+  | 'passes-unasked'
+  | 'passes-unread'
+  | 'fails-other-order';
+
+export interface TaskFinding {
+  readonly task: string;
+  readonly kind: FindingKind;
+  /** One sentence. */
+  readonly problem: string;
+  /** Whether no episode of the task can be given a reward. */
+  readonly shuts: boolean;
+}
+
+type Found = Omit<TaskFinding, 'task'>;
+
+interface Linted {
+  readonly domain: ToolsDomain;
+  readonly task: ToolsTask;
+  readonly responder: Responder;
+}
+
+const known = new WeakMap<object, WeakMap<ToolsTask, Promise<readonly TaskFinding[]>>>();
+
+/**
+ * By the domain's exact rules; of a domain without rules only what can be read off the task. Tasks whose work is found out when they begin
+ * are left out, as beginning each may take minutes. Found once.
+ */
+export function lintTask(domain: ToolsDomain, task: ToolsTask): Promise<readonly TaskFinding[]> {
+  const key = domain.rules ?? domain.initialState;
+  const ofDomain = known.get(key) ?? new WeakMap<ToolsTask, Promise<readonly TaskFinding[]>>();
+  known.set(key, ofDomain);
+  const found = ofDomain.get(task) ?? linted(domain, task);
+  ofDomain.set(task, found);
+  return found;
+}
+
+export async function lintTasks(domain: ToolsDomain, tasks: readonly ToolsTask[]): Promise<TaskFinding[]> {
+  const findings: TaskFinding[] = [];
+  for (const task of tasks) findings.push(...(await lintTask(domain, task)));
+  return findings;
+}
+
+/** Why no episode of a task is given a reward; undefined: each may have one. */
+export async function defectOf(domain: ToolsDomain, task: ToolsTask): Promise<string | undefined> {
+  const defect = (await lintTask(domain, task)).find(({ shuts }) => shuts);
+  return defect && `the task is not fit to be rewarded: ${defect.problem}`;
+}
+
+async function linted(domain: ToolsDomain, task: ToolsTask): Promise<readonly TaskFinding[]> {
+  if (isWorkedOutLater(task)) return [];
+  const { rules } = domain;
+  const { reference, failures = [], verifier } = task;
+  if (isSolvedAtStart(domain, task)) return [{ task: task.id, ...defect('solved-at-start', SOLVED_AT_START) }];
+  const found: Found[] = [];
+  const called = [...(reference?.calls ?? []), ...failures.flatMap(({ calls }) => calls)];
+  if (rules !== undefined && reference !== undefined && called.every(({ name }) => rules.tools.has(name))) {
+    const told = { ...reference, say: reference.say ?? verifier.communicate?.join('. ') };
+    const asked: Linted = { domain, task: { ...task, reference: told }, responder: rulesResponder(domain, 'rules') };
+    found.push(...(await playedFindings(asked)));
+  }
+  return found.map((one) => ({ task: task.id, ...one }));
+}
+
+async function playedFindings(asked: Linted): Promise<Found[]> {
+  const { domain, task, responder } = asked;
+  const { played } = await checkReference(domain, task, responder);
+  const { end, answers } = played;
+  const lost = checksOf(domain, task, end, end.finalState).find(({ passed }) => passed === false);
+  if (lost !== undefined)
+    return [defect('reference-fails', `its verifier fails its reference: ${lost.name}: ${lost.reason}`)];
+  const refused = answers.find(({ call, prediction }) => prediction.isError && isWrite(domain, call));
+  // A solution that was to change something, and changes nothing, is none.
+  const isFutile = task.verifier.state === 'reference' && stateHash(end.initialState) === stateHash(end.finalState);
+  const late = task.reference!.calls.length - answers.length;
+  const found: Found[] = [
+    ...(refused
+      ? [
+          {
+            ...defect(
+              'reference-fails',
+              `its reference's ${refused.call.name} is refused: ${refused.prediction.observation.slice(0, 200)}`,
+            ),
+            shuts: isFutile,
+          },
+        ]
+      : []),
+    ...(late > 0 ? [defect('reference-fails', `the last ${late} calls of its reference come after its end`)] : []),
+  ];
+  for (const { at, problem } of await untoldIds(asked, answers)) {
+    const { calls, say } = task.reference!;
+    const { end: without } = await playCalls(
+      asked,
+      calls.filter((_, i) => i !== at),
+      say,
+    );
+    // A look-up that the solution can do without is no reason to distrust its reward.
+    const shuts = checksOf(domain, task, without, end.finalState).some(({ passed }) => passed === false);
+    found.push({ kind: 'untold-id', problem, shuts });
+  }
+  // What is left to a judge, no cheat here can be tried on.
+  if (task.verifier.rubric?.length) return found;
+  return [...found, ...(await cheatFindings(asked, played)).findings, ...(await orderFindings(asked, played))];
+}
+
+interface Cheat {
+  readonly kind: FindingKind;
+  /** Who does it: "leaves out cancel_order". */
+  readonly who: string;
+  readonly calls: readonly CallSpec[];
+  readonly say?: string;
+  /** Place of the call that it leaves out or changes. */
+  readonly at?: number;
+  /** It is not asked for, where it has to be. */
+  readonly asks?: false;
+  readonly shuts?: false;
+  /** What to do about it. */
+  readonly hint?: string;
+}
+
+/** Cheats made from the reference, beside those that are given. */
+const MOST_CHEATS = 24;
+
+/** Cheats that the verifier passes, and how many it refuses. */
+export async function cheatFindings(
+  asked: Linted,
+  reference: Played,
+): Promise<{ findings: TaskFinding[]; refused: number }> {
+  const { domain, task } = asked;
+  const { finalState, initialState } = reference.end;
+  const { state } = task.verifier;
+  const idle = { initialState, finalState: initialState, messages: [] };
+  const isIdle = checksOf(domain, task, idle, finalState).every(({ passed }) => passed !== false);
+  const given = (task.failures ?? []).map(
+    ({ name, ...failure }): Cheat => ({ kind: 'passes-failure', who: name, ...failure }),
+  );
+  const findings: TaskFinding[] = [];
+  let refused = 0;
+  // Calls that the verifier does not ask for.
+  const needless = new Set<number | undefined>();
+  for (const cheat of [...given, ...cheatsOf(asked, reference, isIdle).slice(0, MOST_CHEATS)]) {
+    const { kind, who, calls, say, asks, at, shuts = true, hint = '' } = cheat;
+    if (kind === 'passes-other' && needless.has(at)) continue;
+    const isRefused = async (words: string | undefined) => {
+      const { end } = await playCalls({ ...asked, asks }, calls, words);
+      return checksOf(domain, task, end, finalState).some(({ passed }) => passed === false);
+    };
+    // Where nothing that is said counts, it does not matter how it is said.
+    if (kind === 'passes-alternatives' && !(await isRefused(undefined))) continue;
+    const { end } = await playCalls({ ...asked, asks }, calls, say);
+    // What does and says as the reference does is no cheat, however it was made.
+    if (!given.includes(cheat) && asks !== false && isAlike(domain, end, reference.end)) continue;
+    if (checksOf(domain, task, end, finalState).some(({ passed }) => passed === false)) refused++;
+    else {
+      // What comes to the same without a call is paid rightly: the call was not needed.
+      const isSame =
+        state === 'reference' && kind === 'passes-left-out' && stateHash(end.finalState) === stateHash(finalState);
+      const isEnd = at !== undefined && toolOf(domain, task.reference!.calls[at])?.terminates === true;
+      findings.push({
+        task: task.id,
+        kind,
+        problem: `the verifier lets pass who ${who}${hint}`,
+        shuts: shuts && (!isSame || isEnd),
+      });
+      if (at !== undefined) needless.add(at);
+    }
+  }
+  return { findings, refused };
+}
+
+/** The same end, by the same calls that do something, with the same last words. */
+function isAlike(domain: ToolsDomain, a: EpisodeEnd, b: EpisodeEnd): boolean {
+  if (stateHash(a.finalState) !== stateHash(b.finalState)) return false;
+  const deeds = ({ messages }: EpisodeEnd) =>
+    messages.flatMap((one) => {
+      if (one.role !== 'assistant') return [];
+      const calls = (one.toolCalls ?? []).filter((call) => kindOf(domain, call) !== 'read');
+      return [
+        ...calls.map(({ name, arguments: given }) => canonicalJson([name, given])),
+        ...(one.content ? [one.content] : []),
+      ];
+    });
+  return canonicalJson(deeds(a)) === canonicalJson(deeds(b));
+}
+
+/** @param isIdle whether an episode in which nothing happens passes: the task is to leave things as they are */
+function cheatsOf({ domain, task }: Linted, { answers, end }: Played, isIdle: boolean): Cheat[] {
+  const { calls, say } = task.reference!;
+  const { communicate = [], confirmed = [], state, checks = [] } = task.verifier;
+  const without = (left: (i: number) => boolean) => calls.filter((_, i) => !left(i));
+  // What is done, beside looking: what changes the state, and what ends the episode.
+  const acts = answers.flatMap(({ call, prediction }, i) =>
+    (prediction.operations.length > 0 && !isIdle) || toolOf(domain, call)?.terminates ? [i] : [],
+  );
+  const cheats: Cheat[] = [];
+  const add = (kind: FindingKind, who: string, made: Omit<Cheat, 'kind' | 'who'>) =>
+    cheats.push({ kind, who, ...made });
+  if (!isIdle || acts.length > 0) add('passes-nothing', 'does nothing', { calls: [] });
+  else
+    add('passes-nothing', 'does nothing and says anything', {
+      calls: [],
+      say: 'One moment, please.',
+      shuts: false,
+      hint: ': nothing that is said is verified',
+    });
+  const asked = calls.flatMap((call) => (confirmed.includes(call.name) ? [proposalOf(call)] : [])).join('\n');
+  if (communicate.some((value) => !holdsValue(asked, value))) add('passes-words', 'tells nothing', { calls });
+  if (acts.length > 0)
+    add('passes-words', 'claims without doing', { calls: without((i) => acts.includes(i)), say: say ?? 'Done.' });
+  // A word may be told of a refusal that needs no look-up; a number or an id was read somewhere.
+  else if (communicate.some((value) => /\d/.test(value)) && calls.length > 0) {
+    const heard = [task.user.opening ?? task.user.goal, ...(task.user.script ?? []).map((line) => line.say)].join('\n');
+    const isGiven = communicate.every((value) => holdsValue(heard, value));
+    const hint = isGiven ? ', which the user has said' : ': `grounded: true` asks that it was read first';
+    add('passes-unread', `says it and looks nothing up`, {
+      calls: [],
+      say,
+      hint,
+      ...(isGiven ? {} : { shuts: false }),
+    });
+  }
+  // Where code of the domain decides, what it does not ask for may be beside the matter.
+  const isBeside = checks.length > 0 ? ({ shuts: false } as const) : {};
+  if (acts.length > 1)
+    for (const at of acts)
+      add('passes-left-out', `leaves out ${calls[at].name} (call ${at + 1})`, {
+        at,
+        calls: without((i) => i === at),
+        say,
+        ...isBeside,
+      });
+  for (const [at, call] of calls.entries()) {
+    const answer = answers[at]?.prediction.observation ?? '';
+    const isUsed = valuesIn(answer).some((value) =>
+      holdsValue(JSON.stringify([calls.slice(at + 1), say ?? '']), value),
+    );
+    if (kindOf(domain, call) !== 'generic' || acts.includes(at) || answer === '' || isUsed) continue;
+    add('passes-left-out', `leaves out ${call.name} (call ${at + 1})`, {
+      at,
+      calls: without((i) => i === at),
+      say,
+      shuts: false,
+    });
+  }
+  const changed = (at: number, key: string, value: Json, shown: string) =>
+    add('passes-other', `${calls[at].name} with ${key} ${shown}`, {
+      at,
+      calls: calls.map((call, i) => (i === at ? { ...call, arguments: { ...call.arguments, [key]: value } } : call)),
+      say,
+    });
+  const changes = acts.filter((at) => answers[at].prediction.operations.length > 0);
+  const entities = new Entities(end.initialState);
+  const wish = spoken([task.user.opening, task.user.goal].join('\n'));
+  // Another end state is refused as it is, where it has to be that of the reference.
+  const mistaken = state === undefined ? changes : [];
+  for (const at of mistaken)
+    for (const [key, value] of Object.entries(calls[at].arguments)) {
+      const other = nextEntity(entities, value);
+      if (other !== undefined) changed(at, key, other, other);
+    }
+  for (const at of mistaken)
+    for (const [key, value] of Object.entries(calls[at].arguments)) {
+      const other = otherValue(value, ((toolOf(domain, calls[at])?.parameters.properties ?? {}) as JsonObject)[key]);
+      // A value that the user names: another value is another wish.
+      if (other !== undefined && isNamed(wish, value)) changed(at, key, other, JSON.stringify(other));
+    }
+  const hedged = alternatives(say ?? '', communicate);
+  if (hedged !== say) add('passes-alternatives', 'lists alternatives', { calls, say: hedged });
+  if (calls.some(({ name }) => confirmed.includes(name)))
+    add('passes-unasked', 'does it without asking', { calls, say, asks: false });
+  else if (changes.length > 0 && asksForConsent(domain.policy)) {
+    const hint = ', though the policy wants a yes first: `confirmed` verifies that';
+    add('passes-unasked', 'does it without asking', { calls, say, asks: false, shuts: false, hint });
+  }
+  for (const first of changes.length > 0 ? askedFirst(domain) : []) {
+    const at = calls.findIndex(({ name }) => name === first);
+    if (at < 0 || at > changes[0]) continue;
+    const hint = ', which the policy asks for first: `before` verifies that';
+    const isDeclared = Object.keys(task.verifier.before ?? {}).some((names) => firstTools(names).includes(first));
+    const made = { calls: without((i) => calls[i].name === first), say };
+    add('passes-out-of-order', `goes without ${first}`, { ...made, ...(isDeclared ? {} : { shuts: false, hint }) });
+  }
+  return cheats;
+}
+
+/** Solutions in another order that come to the same, lists aside, and must pass as well. */
+async function orderFindings(asked: Linted, { answers, end }: Played): Promise<Found[]> {
+  const { domain, task } = asked;
+  const { calls, say } = task.reference!;
+  const found: Found[] = [];
+  const tried = async (made: readonly CallSpec[], found: (why: string) => void) => {
+    const other = await playCalls(asked, made, say);
+    const isDone =
+      other.answers.length === calls.length && other.answers.every(({ prediction }) => !prediction.isError);
+    if (!isDone || !isSameBut(other.end.finalState, end.finalState, schemasAt(ANY_ORDER))) return;
+    const lost = checksOf(domain, task, other.end, end.finalState).find(({ passed }) => passed === false);
+    if (lost?.name.startsWith('state')) found(lost.reason);
+  };
+  const changes = answers.flatMap(({ prediction }, i) => (prediction.operations.length > 0 ? [i] : []));
+  for (const [i, at] of changes.slice(1, MOST_SWAPS + 1).entries()) {
+    const before = changes[i];
+    const swapped = calls.map((call, j) => (j === at ? calls[before] : j === before ? calls[at] : call));
+    const which = `${calls[at].name} (call ${at + 1}) before ${calls[before].name} (call ${before + 1})`;
+    await tried(swapped, (why) =>
+      found.push(
+        defect(
+          'fails-other-order',
+          `the verifier fails ${which}, which comes to the same: ${why}; \`uniqueItems\` says that a list is a set`,
+        ),
+      ),
+    );
+  }
+  for (const at of changes) {
+    const turned = calls.map((call, i) => (i === at ? { ...call, arguments: reversed(call.arguments) } : call));
+    if (canonicalJson(turned[at].arguments) === canonicalJson(calls[at].arguments)) continue;
+    const problem = `the verifier fails ${calls[at].name} (call ${at + 1}) with its lists in another order`;
+    await tried(turned, (why) =>
+      found.push({
+        kind: 'fails-other-order',
+        problem: `${problem}: ${why}; if that does not matter, \`uniqueItems\` says so`,
+        shuts: false,
+      }),
+    );
+  }
+  return found;
+}
+
+const MOST_SWAPS = 6;
+
+/** Every list is a set. */
+const ANY_ORDER = { uniqueItems: true, items: { $ref: '#' }, additionalProperties: { $ref: '#' } };
+
+function reversed(given: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(given).map(([key, value]) => [key, isPlainList(value) ? [...value].reverse() : value]),
+  );
+}
+
+function isPlainList(value: Json): value is Json[] {
+  return Array.isArray(value) && value.every((part) => typeof part !== 'object');
+}
+
+function defect(kind: FindingKind, problem: string): Found {
+  return { kind, problem, shuts: true };
+}
+
+const toolOf = ({ tools }: ToolsDomain, call: { readonly name: string }) =>
+  tools.find(({ name }) => name === call.name);
+const kindOf = (domain: ToolsDomain, call: { readonly name: string }) => toolOf(domain, call)?.kind;
+const isWrite = (domain: ToolsDomain, call: { readonly name: string }) => kindOf(domain, call) === 'write';
+
+const SENTENCES = /(?<=[.!?:])\s+|\n+/;
+
+function asksForConsent(policy: string): boolean {
+  return policy
+    .split(SENTENCES)
+    .some(
+      (sentence) =>
+        /\b(?:yes|confirm\w*|consent|agree\w*)\b/i.test(sentence) &&
+        /\b(?:before|first|until|only (?:after|once|when))\b/i.test(sentence) &&
+        /\b(?:get|obtain|ask|explicit\w*|until|user|customer|guest|client|caller|member)\b/i.test(sentence),
+    );
+}
+
+/** Tools that a sentence of the policy wants called before others. */
+function askedFirst({ policy, tools }: ToolsDomain): string[] {
+  const sentences = policy.split(SENTENCES).filter((sentence) => /\b(?:before|first)\b/i.test(sentence));
+  const firsts = sentences.flatMap((sentence) => {
+    const named = tools.flatMap(({ name }) => {
+      const at = sentence.search(new RegExp(`(?<![\\w-])${name.replaceAll(/[^\w]/g, '\\$&')}(?![\\w-])`));
+      return at < 0 ? [] : [{ name, at }];
+    });
+    return named
+      .sort((a, b) => a.at - b.at)
+      .slice(0, 1)
+      .map(({ name }) => name);
+  });
+  return [...new Set(firsts)];
+}
+
+/** The words with each number and id of theirs as one of three. */
+function alternatives(say: string, values: readonly string[]): string {
+  const listed = (values.length > 0 ? values : valuesIn(say)).filter((value) => /\d/.test(value));
+  return listed.reduce((text, value) => {
+    const digits = /\d+(?=\D*$)/.exec(value)?.[0] ?? '';
+    const other = (by: number) =>
+      value.replace(/\d+(?=\D*$)/, String(Number(digits) + by).padStart(digits.length, '0'));
+    const at = text.indexOf(value);
+    return at < 0 ? text : `${text.slice(0, at)}${other(1)}, ${value} or ${other(2)}${text.slice(at + value.length)}`;
+  }, say);
+}
+
+/** Another entity of the collection that a value names one of. */
+function nextEntity(entities: Entities, value: Json): string | undefined {
+  const entity = typeof value === 'string' ? entities.find(value) : undefined;
+  if (entity === undefined) return undefined;
+  const ids = [...entities.collections.get(entity.collection)!.keys()];
+  const other = ids[(ids.indexOf(entity.id) + 1) % ids.length];
+  return other === entity.id ? undefined : other;
+}
+
+/** Another value that the schema allows, where that is easily found. */
+function otherValue(value: Json, schema: Json | undefined): Json | undefined {
+  const choices = isRecord(schema ?? null) ? (schema as JsonObject).enum : undefined;
+  if (Array.isArray(choices)) return choices.find((choice) => choice !== value);
+  if (typeof value === 'number') return value + 1;
+  return typeof value === 'boolean' ? !value : undefined;
+}
+
+function isNamed(wish: string, value: Json): boolean {
+  if (typeof value === 'number') return holdsValue(wish, String(value));
+  return typeof value === 'string' && value.length > 0 && wish.includes(spoken(value));
+}
+
+function spoken(text: string): string {
+  return text.toLowerCase().replaceAll('_', ' ');
+}

@@ -1,0 +1,131 @@
+// Ids that a solution needs and nobody could have told: neither the user, nor the policy, nor any answer that can be read on the way.
+
+import type { Json, JsonObject } from '../../core/canonical-json.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { initialStateOf } from '../../env/tools/situation.js';
+import type { Responder } from '../../env/tools/tools-family.js';
+import { Entities, wordsOf } from './entity-swap.js';
+import { idsIn, type Played, playCalls } from './task-checks.js';
+
+interface Untold {
+  /** Place of the call in the solution. */
+  readonly at: number;
+  readonly problem: string;
+}
+
+interface Asked {
+  readonly domain: ToolsDomain;
+  readonly task: ToolsTask;
+  readonly responder: Responder;
+}
+
+/** One sentence for each, and the call that needs it. Reads are run with what is known, again and again, before an id counts as told by nobody. */
+export async function untoldIds({ domain, task, responder }: Asked, answers: Played['answers']): Promise<Untold[]> {
+  const { user } = task;
+  const said = [user.opening, user.goal, user.persona, ...(user.script ?? []).map(({ say }) => say)];
+  // What a tool allows is known; what its description has for example is not.
+  const offered = domain.tools.map(({ parameters }) =>
+    JSON.stringify(parameters, (key, value) => (key === 'description' || key === 'examples' ? undefined : value)),
+  );
+  let known = [...said, domain.policy, ...offered].join('\n');
+  let readable: Readable | undefined;
+  const entities = new Entities(initialStateOf(domain, task));
+  const faults = new Map<string, Untold>();
+  for (const [at, { call, prediction }] of answers.entries()) {
+    const ids = [...new Set([...idsIn(call.arguments), ...entitiesIn(call.arguments, entities)])];
+    for (const id of ids) {
+      if (known.includes(id)) continue;
+      readable ??= await reading({ domain, task, responder }, known, entities);
+      const problem = `nobody tells the "${id}" that its reference's ${call.name} needs: not the user, and no read`;
+      // What is there, and may be found in a way that could not be tried, is nobody's fault.
+      if (readable.text.includes(id) || (!readable.isAll && entities.find(id) !== undefined)) continue;
+      if (!faults.has(id)) faults.set(id, { at, problem });
+    }
+    known += `\n${prediction.observation}`;
+  }
+  return [...faults.values()];
+}
+
+function entitiesIn(value: Json, entities: Entities): string[] {
+  if (typeof value === 'string') return /\d/.test(value) && entities.find(value) !== undefined ? [value] : [];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap((part) => entitiesIn(part as Json, entities));
+}
+
+const ROUNDS = 4;
+const MOST_READS = 400;
+
+interface Readable {
+  readonly text: string;
+  /** Whether every look-up could be tried. */
+  readonly isAll: boolean;
+}
+
+/** What can be read, by tools that look up, from what is known at first. */
+async function reading({ domain, task, responder }: Asked, known: string, entities: Entities): Promise<Readable> {
+  const readers = domain.tools.filter(({ kind }) => kind === 'read');
+  const tried = new Set<string>();
+  let text = known;
+  const answered = new Set<string>();
+  for (let round = 0; round < ROUNDS; round++) {
+    const words = new Set([...wordsOf(text), ...partsOf(text)]);
+    const calls = readers.flatMap(({ name, parameters }) =>
+      argumentsFor(parameters, words, entities).map((given) => ({ name, arguments: given })),
+    );
+    const fresh = calls.filter((call) => !tried.has(JSON.stringify(call))).slice(0, MOST_READS - tried.size);
+    if (fresh.length === 0) break;
+    for (const call of fresh) {
+      tried.add(JSON.stringify(call));
+      const { answers } = await playCalls({ domain, task, responder }, [call]);
+      for (const { prediction } of answers) {
+        if (prediction.isError) continue;
+        answered.add(call.name);
+        text += `\n${prediction.observation}`;
+      }
+    }
+  }
+  return { text, isAll: readers.every(({ name }) => answered.has(name)) };
+}
+
+/** What a look-up may be given: fields of one record that were all heard of, or the id of something that was. */
+function argumentsFor(parameters: JsonObject, words: ReadonlySet<string>, entities: Entities): JsonObject[] {
+  const properties = Object.entries((parameters.properties ?? {}) as Record<string, JsonObject>);
+  const required = (parameters.required ?? []) as readonly string[];
+  const wanted = properties.filter(([name]) => required.includes(name));
+  if (wanted.length === 0) return [{}];
+  const records = [...entities.collections.values()].flatMap((records) => [...records]);
+  const found = records.flatMap(([id, record]): JsonObject[] => {
+    const fields = fieldsOf(record);
+    const given = wanted.map(
+      ([name]) => [name, fields.get(name) ?? (/(^|_)id$|Id$/.test(name) ? id : undefined)] as const,
+    );
+    const isHeard = ([, value]: (typeof given)[number]) =>
+      value !== undefined && (words.has(value) || partsOf(value).every((part) => words.has(part)));
+    return given.every(isHeard) ? [Object.fromEntries(given) as JsonObject] : [];
+  });
+  return found.length > 0 || wanted.length > 1
+    ? found
+    : records.flatMap(([id]) => (words.has(id) ? [{ [wanted[0][0]]: id }] : []));
+}
+
+function partsOf(text: string): string[] {
+  return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+}
+
+const fieldsKnown = new WeakMap<object, ReadonlyMap<string, string>>();
+
+/** Texts that a record holds, at any depth, by their names. */
+function fieldsOf(record: JsonObject): ReadonlyMap<string, string> {
+  const before = fieldsKnown.get(record);
+  if (before !== undefined) return before;
+  const fields = new Map<string, string>();
+  fieldsKnown.set(record, fields);
+  const walk = (part: Json, name: string) => {
+    if (typeof part === 'string' || typeof part === 'number') {
+      if (!fields.has(name)) fields.set(name, String(part));
+    } else if (typeof part === 'object' && part !== null && !Array.isArray(part))
+      for (const [key, value] of Object.entries(part)) walk(value as Json, key);
+  };
+  walk(record, '');
+  return fields;
+}
