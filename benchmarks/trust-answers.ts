@@ -36,7 +36,7 @@ interface Reply {
 /** Of one way to make replies of one domain, at most. */
 const PER_KIND = 20;
 /** Not the sample that the checks were written with. */
-const SEED = 11;
+const SEED = 12;
 const SHOWN_MISSES = 40;
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {

@@ -6,8 +6,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import type { JsonObject } from '../src/core/canonical-json.js';
 import { NO_COST } from '../src/core/cost.js';
 import { wilson } from '../src/core/statistics.js';
+import { applyOperations } from '../src/env/state/operations.js';
 import type { CallSpec, ToolsDomain, ToolsTask, VerifierSpec } from '../src/env/tools/domain.js';
 import { makeDomain } from '../src/env/tools/domains.js';
 import { loadDomain } from '../src/env/tools/load-domain.js';
@@ -15,6 +17,8 @@ import { callsOf } from '../src/env/tools/message.js';
 import { rulesResponder } from '../src/env/tools/rules-responder.js';
 import { ToolsEpisodeEnvironment } from '../src/env/tools/tools-environment.js';
 import type { ToolsAction, ToolsPolicy, UserSimulator } from '../src/env/tools/tools-family.js';
+import { verifyEpisode } from '../src/env/tools/verify-episode.js';
+import { readEpisodeLogs } from '../src/replay/experience/logs/read-episode-logs.js';
 import { planRow, runEpisode } from '../src/synth/episodes/run-episode.js';
 import { qualitySchema } from '../src/synth/quality/quality-config.js';
 import { QualityPipeline, whyNotImitated } from '../src/synth/quality/quality-pipeline.js';
@@ -76,7 +80,8 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
     domain.close();
     log(`${name}: ${n} episodes so far, ${misses.length} missed`);
   }
-  const raw = { planted: n, domains: planted.length, byKind, imitatedWrong, misses };
+  const recorded = quick ? undefined : await recordedConversations();
+  const raw = { planted: n, domains: planted.length, byKind, imitatedWrong, misses, recorded };
   const { value, low, high } = wilson(right, n);
   return { value: value ?? 0, low, high, n, raw };
 }
@@ -107,6 +112,51 @@ async function played(
     why: failed === undefined ? 'every check passed' : `${failed.name}: ${failed.reason}`,
     imitated: kept !== undefined && whyNotImitated(kept, config.imitation) === undefined,
   };
+}
+
+/** Verdicts on the conversations of GPT-4o that came to their end, beside the rewards that τ-bench gave them then. */
+async function recordedConversations() {
+  const folder = join(process.env['REVERIE_SHARED_DATA']!, 'tau/airline');
+  const domain = await makeDomain({ id: 'tau-airline', data: folder, release: 'tau1' });
+  const file = join(folder, 'trajectories-gpt-4o.jsonl');
+  const { episodes } = await readEpisodeLogs(file);
+  const lines = readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '');
+  const differing: string[] = [];
+  let ended = 0;
+  for (const [i, line] of lines.entries()) {
+    const { task_id, trial, reward, info } = JSON.parse(line);
+    const { messages } = episodes[i];
+    const last = messages[messages.length - 1];
+    const isEnd =
+      last.role === 'tool' ? last.name === 'transfer_to_human_agents' : last.content?.includes('###STOP###');
+    if (!isEnd) continue;
+    ended++;
+    type Action = { readonly name: string; readonly kwargs: JsonObject };
+    const calls = info.task.actions.map(({ name, kwargs }: Action) => ({ name, arguments: kwargs }));
+    const verifier: VerifierSpec = {
+      state: 'reference',
+      ...(info.task.outputs.length > 0 && { communicate: info.task.outputs }),
+    };
+    const task: ToolsTask = {
+      id: String(task_id),
+      family: 'recorded',
+      user: { goal: '' },
+      verifier,
+      reference: { calls },
+    };
+    const finalState = messages
+      .flatMap(callsOf)
+      .reduce(
+        (state, call) => applyOperations(state, domain.rules!.execute(state, call).operations),
+        domain.initialState,
+      );
+    const verdict = verifyEpisode(domain, task, { initialState: domain.initialState, finalState, messages });
+    if (verdict.reward !== reward) differing.push(`${task_id}/${trial}`);
+  }
+  domain.close();
+  return { conversations: lines.length, ended, differing };
 }
 
 /** Who acts and who answers as it is planted. */

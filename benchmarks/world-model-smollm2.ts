@@ -49,7 +49,9 @@ interface Sizes {
   readonly calls: number;
   /** Tokens of a row, prompt and reply. */
   readonly longest: number;
+  /** Tokens of a reply that is learned, and that may be written. */
   readonly reply: number;
+  readonly written: number;
   /** Of TRL's SFTConfig. */
   readonly training: object;
 }
@@ -60,11 +62,11 @@ const LONGEST_ANSWER = 400;
 const SEEDS = ['1', '2', '3'];
 const CURVE = { lr_scheduler_type: 'linear', warmup_steps: 2, weight_decay: 0 };
 const FULL: Sizes = {
-  ...{ episodes: 64, rows: 32, calls: 12, longest: 900, reply: 200 },
+  ...{ episodes: 64, rows: 32, calls: 12, longest: 900, reply: 200, written: 200 },
   training: { max_steps: 32, per_device_train_batch_size: 1, learning_rate: 1e-3, ...CURVE },
 };
 const QUICK: Sizes = {
-  ...{ episodes: 6, rows: 2, calls: 2, longest: 900, reply: 8 },
+  ...{ episodes: 64, rows: 2, calls: 2, longest: 900, reply: 200, written: 4 },
   training: { ...FULL.training, max_steps: 1, per_device_train_batch_size: 1 },
 };
 
@@ -217,7 +219,7 @@ async function askedOf(body: string, episodes: string, url: string, sizes: Sizes
     deadlineSeconds: 3600,
   });
   try {
-    const settings = { ...config.model.llm, maxTokens: sizes.reply } as unknown as LlmStepOptions;
+    const settings = { ...config.model.llm, maxTokens: sizes.written } as unknown as LlmStepOptions;
     const world = new LlmStepModel(model, settings);
     return await Promise.all(
       (await heldOut(domain, join(episodes, 'data'), sizes.calls)).map(async ({ query, prediction: truth }) => {
@@ -257,6 +259,7 @@ async function heldOut(domain: Awaited<ReturnType<typeof makeDomain>>, data: str
       if (query !== undefined && prediction.backend !== 'schema' && isShort(prediction))
         calls.push({ query, prediction });
   }
+  if (calls.length < count) throw new Error(`only ${calls.length} held-out calls of ${count}`);
   const evenly = <T>(list: readonly T[], some: number) =>
     Array.from(
       { length: Math.min(some, list.length) },

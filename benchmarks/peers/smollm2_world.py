@@ -45,9 +45,11 @@ def chosen(rows, count, seed):
 def train(base, data, out, seed, count, longest, reply, settings):
     tokenizer = AutoTokenizer.from_pretrained(base)
     rows = chosen(rows_of(data, tokenizer, longest, reply), count, seed)
+    if len(rows) < count:
+        raise ValueError(f"only {len(rows)} of {count} rows have at most {longest} tokens")
     config = SFTConfig(output_dir=out, seed=seed, max_length=None, bf16=False, use_cpu=True, **USUAL, **settings)
     trainer = SFTTrainer(
-        model=model_of(base, seed=seed), args=config, train_dataset=Dataset.from_list(rows), processing_class=tokenizer
+        model=model_of(base, seed=seed).float(), args=config, train_dataset=Dataset.from_list(rows), processing_class=tokenizer
     )
     return {"rows": len(rows), "log": learnt(trainer, out)}
 
@@ -63,7 +65,8 @@ class Waiting:
 class Served:
     def __init__(self, base, adapter):
         self.tokenizer = AutoTokenizer.from_pretrained(base, padding_side="left")
-        self.model = model_of(base, adapter, learns=False).eval()
+        # Few processors compute in bfloat16.
+        self.model = model_of(base, adapter, learns=False).float().eval()
         self.waiting, self.lock, self.more = [], threading.Lock(), threading.Event()
         threading.Thread(target=self.work, daemon=True).start()
 

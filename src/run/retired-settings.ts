@@ -30,6 +30,7 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   'model.kind=latent': 'use an ensemble on stacked observations: model.kind: ensemble, env.stack: 4',
   'model.analogy': 'leave it out: there is no such backend any more',
   'model.backends=analogy': 'leave it out: there is no such backend any more',
+  'model.backends=induced': 'use rules: reverie induce writes rules.yaml, which the backend rules answers by',
   'model.sequence.typed': 'leave it out: the model sees the typed state',
   'model.sequence.fit.history': 'leave it out: the state around the call is shown',
   'model.sequence.fit.memory': 'leave it out: the state around the call is shown',

@@ -1,6 +1,6 @@
 // The examples of docs/domains.md are, as they stand there, the files of one domain that loads and passes its own checks.
 
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -52,6 +52,18 @@ describe('the examples of docs/domains.md', () => {
     expect((await loadToolsScenario(folder)).config.name).toBe('library');
     expect(domain.tools.map(({ name }) => name)).toEqual(['get_book', 'lend_book', 'hand_over']);
     expect(domain.rules?.tools.size).toBe(3);
+  });
+
+  it('are declared as well as written as code', async () => {
+    const declared = join(root, 'declared');
+    const [rules] = /(?<=## rules\.yaml\n.*?```yaml\n).*?(?=^```$)/ms.exec(readFileSync(PAGE, 'utf8'))!;
+    cpSync(folder, declared, { recursive: true, filter: (path) => !path.endsWith('rules.js') });
+    writeFileSync(join(declared, 'rules.yaml'), rules);
+    const tasks = readFileSync(join(folder, 'tasks.yaml'), 'utf8').replace(/^ +checks: .*\n/m, '');
+    writeFileSync(join(declared, 'tasks.yaml'), tasks);
+    const { declared: own, initialState } = await loadDomain(declared);
+    const lend = { id: 'c', name: 'lend_book', arguments: { member_id: 'M1', book_id: 'B1' } };
+    expect(own!.execute(initialState, lend)).toEqual(domain.rules!.execute(initialState, lend));
   });
 
   it('hold probes that the rules pass', async () => {

@@ -1,12 +1,12 @@
 // Every command of docs/tutorial-hotel.md, in its order, in a folder of its own.
 
 import { cpSync, existsSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { refusal, reverie, startReverie } from '../e2e/reverie.js';
+import { reverie, startReverie } from '../e2e/reverie.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { freePort } from './free-port.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PAGE = readFileSync(join(ROOT, 'docs/tutorial-hotel.md'), 'utf8');
@@ -31,19 +31,10 @@ async function run(line: string): Promise<string> {
   return stdout;
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 describe('the hotel from three logs', () => {
   it('has the commands this test knows', () => {
     expect(blocks.map((lines) => lines.map((line) => line.split(' ').slice(0, 2).join(' ')))).toEqual([
       ['cp -r', 'reverie induce'],
-      ['reverie induce'],
       ['reverie audit'],
       ['reverie synth'],
       ['reverie validate', 'reverie serve'],
@@ -61,17 +52,12 @@ describe('the hotel from three logs', () => {
     expect(found).toContain('3 tasks proposed.');
   });
 
-  it('answers nobody before a rule is accepted', async () => {
-    const { code, message } = await refusal(['synth', './hotel', '--out', 'runs/none'], folder);
-    expect(code).toBe('SCENARIO_UNFIT');
-    expect(message).toContain('no rule of induced.yaml is accepted');
-  });
-
-  it('accepts, is fit to give rewards, and makes a dataset', async () => {
-    expect(await run(blocks[1][0])).not.toMatch(/ no$/m);
-    expect(await run(blocks[2][0])).toContain('fit to give rewards');
-    const made = await run(blocks[3][0]);
-    expect(made).toMatch(/answered by +\d+ induced/);
+  it('writes the rule that the page shows, is fit to give rewards, and makes a dataset', async () => {
+    const shown = [...PAGE.matchAll(/```text\n(.*?)```/gs)][1][1].trim();
+    expect(readFileSync(join(folder, 'hotel/rules.yaml'), 'utf8').replace(/\s+/g, ' ')).toContain(shown);
+    expect(await run(blocks[1][0])).toContain('fit to give rewards');
+    const made = await run(blocks[2][0]);
+    expect(made).toMatch(/answered by +\d+ rules/);
     expect(existsSync(join(folder, 'runs/hotel/report.html'))).toBe(true);
     const rows = readFileSync(join(folder, 'runs/hotel/data/episodes.jsonl'), 'utf8').trim().split('\n');
     const rewards = new Set(rows.map((row) => JSON.parse(row).verdict.reward));
@@ -79,12 +65,12 @@ describe('the hotel from three logs', () => {
   });
 
   it('is served, and sound', async () => {
-    expect(await run(blocks[4][0])).toContain('hotel: sound');
+    expect(await run(blocks[3][0])).toContain('hotel: sound');
     const port = String(await freePort());
-    const args = blocks[4][1].replace('8123', port).split(' ').slice(1);
+    const args = blocks[3][1].replace('8123', port).split(' ').slice(1);
     const { child, outcome } = startReverie(args, folder);
     const ready = new Promise((resolve) => child.stdout!.on('data', (text) => /Ctrl-C/.test(text) && resolve(true)));
-    const url = blocks[5][0].split(' ').at(-1)!.replace('8123', port);
+    const url = blocks[4][0].split(' ').at(-1)!.replace('8123', port);
     await expect
       .poll(
         () =>
@@ -100,7 +86,7 @@ describe('the hotel from three logs', () => {
     expect((await outcome).code).toBe(0);
   }, 60_000);
 
-  it('keeps what was accepted when logs are read again', async () => {
-    expect(await run(blocks[6][0])).toMatch(/^(\d+) rules .*; \1 accepted\./);
+  it('keeps what is there when logs are read again', async () => {
+    expect(await run(blocks[5][0])).toContain('Left as they are: rules.yaml');
   });
 });

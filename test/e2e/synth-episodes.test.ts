@@ -10,7 +10,7 @@ import { nativeDomain } from '../controlled/native-domain.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { fileHashes, halfWritten, reverie, startReverie } from './reverie.js';
 
-const EPISODES = 12;
+const EPISODES = 8;
 
 const folder = temporaryFolder('synth');
 let model: ControlledModel;
@@ -78,7 +78,7 @@ describe('synth with language models', () => {
     for (let attempt = 0; attempt < 2; attempt++) {
       const args = attempt === 0 ? [...withModels(model.url), '--workers', '8', '--out', 'killed'] : RESUME;
       const { child, outcome } = startReverie(args, folder);
-      const limit = size() + 1 + rng.int(18_000);
+      const limit = size() + 1 + rng.int(12_000);
       const watch = setInterval(() => size() >= limit && child.kill('SIGKILL'), 3);
       if ((await outcome).signal === 'SIGKILL') kills++;
       clearInterval(watch);
@@ -102,7 +102,7 @@ describe('synth with language models', () => {
 
   it('ends cleanly when its budget is spent, with whole datasets', async () => {
     const { code } = await reverie(
-      [...withModels(model.url, 'synth.budget.calls=90'), '--out', 'budget', '--workers', '2'],
+      [...withModels(model.url, 'synth.budget.calls=60'), '--out', 'budget', '--workers', '2'],
       folder,
     );
     expect(code).toBe(0);
@@ -110,7 +110,7 @@ describe('synth with language models', () => {
     expect(stoppedBy).toBe('calls');
     expect(episodes).toBeGreaterThan(0);
     expect(episodes).toBeLessThan(EPISODES);
-    expect((spent as { calls: number }).calls).toBeLessThanOrEqual(90 + 2);
+    expect((spent as { calls: number }).calls).toBeLessThanOrEqual(60 + 2);
     const rows = readFileSync(at('budget', 'data', 'episodes.jsonl'), 'utf8')
       .trim()
       .split('\n');

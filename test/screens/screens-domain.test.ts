@@ -160,9 +160,9 @@ describe('a page that fails', () => {
   };
 
   it('that never ends its work costs its episode, and the browser goes on for others', () => {
-    const domain = domainOf('endless', { timeoutSeconds: 2 });
+    const domain = domainOf('endless', { timeoutSeconds: 3 });
     expect(() => press(domain, 'Loop')).toThrowError(
-      expect.objectContaining({ code: 'BROWSER_DIED', message: expect.stringContaining('did not answer within 2 s') }),
+      expect.objectContaining({ code: 'BROWSER_DIED', message: expect.stringContaining('did not answer within 3 s') }),
     );
     expect(press(domain, 'Throw')).toMatchObject({ isError: false, terminated: false });
   }, 60_000);

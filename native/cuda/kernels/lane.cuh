@@ -1,7 +1,7 @@
 // What one thread of a kernel can do, in two forms of the same meaning: on a GPU (nvcc), and on the host, where the emulator
 // (engine/emulator.h) runs every thread as a fiber. Kernels use these words alone, so that their sources run in both.
-// With REVERIE_WIDEST_ALONE a file has, of kernels that differ by width, the widest for each number of blocks that a multiprocessor has to
-// hold: it takes the most registers. For tests that look at those.
+// With REVERIE_WIDEST_ALONE a file has, for each number of blocks that a multiprocessor has to hold, the kernel that takes the most registers
+// alone: the widest, and of a step and a rollout, which is made of steps, the rollout. For tests that look at registers.
 #pragma once
 
 #include <cstdint>

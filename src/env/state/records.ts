@@ -81,7 +81,7 @@ export function holds(value: JsonObject, text: string): boolean {
 }
 
 /** Keys and texts of a value, each once. */
-export function textsIn(value: JsonObject): readonly string[] {
+export function textsIn(value: JsonObject | readonly Json[]): readonly string[] {
   return remembered(idsTold, value, () => {
     const texts = new Set<string>();
     const open: Json[] = [value];

@@ -163,11 +163,12 @@ function faulted(answer: Prediction, fault: Fault): Prediction {
   return { ...answer, fault, why: [...answer.why, `fault ${fault.rule + 1}: ${fault.kind}${late}`] };
 }
 
-/** Without the calls that were never carried out, so that a model of the world takes no outage for its own. */
+/** As it really happened: a world takes no outage for its own, and repeats no answer that was cut off. */
 function unheard(query: CallQuery): CallQuery {
-  const lost = new Set((query.faults ?? []).filter(isUndone).map(({ call }) => call.id));
-  if (lost.size === 0) return query;
-  const messages = query.messages.flatMap((message): Message[] => {
+  const { faults = [] } = query;
+  if (faults.length === 0) return query;
+  const lost = new Set(faults.filter(isUndone).map(({ call }) => call.id));
+  const messages = withTrueAnswers(query.messages, faults).flatMap((message): Message[] => {
     if (message.role === 'tool') return lost.has(message.toolCallId) ? [] : [message];
     const calls = callsOf(message);
     if (message.role !== 'assistant' || !calls.some(({ id }) => lost.has(id))) return [message];
@@ -440,15 +441,15 @@ function remainder(domain: ToolsDomain, task: ToolsTask, final: JsonObject, with
 
 /** As it really happened, for checks that look at answers: a call whose answer was lost was carried out. */
 export function asHappened(end: EpisodeEnd): EpisodeEnd {
-  const answers = new Map(
-    (end.faults ?? []).flatMap(({ call, answer }) => (answer === undefined ? [] : [[call.id, answer]])),
-  );
-  if (answers.size === 0) return end;
-  const messages = end.messages.map((message): Message => {
+  return end.faults === undefined ? end : { ...end, messages: withTrueAnswers(end.messages, end.faults) };
+}
+
+function withTrueAnswers(messages: readonly Message[], faults: readonly Fault[]): readonly Message[] {
+  const answers = new Map(faults.map(({ call, answer }) => [call.id, answer]));
+  return messages.map((message): Message => {
     const content = message.role === 'tool' ? answers.get(message.toolCallId) : undefined;
     return message.role === 'tool' && content !== undefined ? { ...message, content, isError: false } : message;
   });
-  return { ...end, messages };
 }
 
 /** What an agent that knows of faults does about them. */

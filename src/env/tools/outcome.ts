@@ -25,6 +25,19 @@ export interface AttemptOutcome extends Outcome {
   readonly attempt: string;
 }
 
+/** Above this an episode counts as a success, wherever successes are counted. */
+const SUCCESS = 0.5;
+
+export function isSuccess(worth: number): boolean {
+  return worth > SUCCESS;
+}
+
+/** What an episode came to in words, the same in terminal, report and card. */
+export function outcomeText({ kind }: Outcome, worth: number | null): string {
+  if (worth !== null) return isSuccess(worth) ? 'succeeded' : 'failed';
+  return kind === 'judged' ? 'not judged' : kind.replaceAll('_', ' ');
+}
+
 /** Whether it says anything of the policy. */
 export function isOfPolicy({ kind }: Outcome): boolean {
   return kind === 'judged' || kind === 'failed_by_agent';

@@ -8,6 +8,7 @@ import { asHappened, checksAfterFaults } from './faults.js';
 import { successfulCalls } from './message.js';
 import { processChecks } from './process-checks.js';
 import { isSameBut, schemasAt } from './same-sets.js';
+import { isSuccess } from './outcome.js';
 import { initialStateOf, referenceStateOf } from './situation.js';
 import { toldValue } from './told.js';
 
@@ -145,12 +146,9 @@ function checkNotCalled(tool: string, calls: readonly CallSpec[]): CheckResult {
   return result(`not called: ${tool}`, call === undefined, reason);
 }
 
-/** Above this an episode counts as a success, wherever successes are counted. */
-const SUCCESS = 0.5;
-
 function checkPaid({ paid = null }: EpisodeEnd): CheckResult {
   if (paid === null) return result('rewards', null, 'the real environment paid nothing that could be summed');
-  return { ...result('rewards', paid > SUCCESS, `the real environment paid ${paid}`), reward: paid };
+  return { ...result('rewards', isSuccess(paid), `the real environment paid ${paid}`), reward: paid };
 }
 
 function checkByRules({ rules }: ToolsDomain, name: string, end: EpisodeEnd): CheckResult {

@@ -165,15 +165,22 @@ function concluded(rows: readonly NoiseRow[], repeats: number): Finding {
   const { value, low, high } = found.total;
   const floor: Estimate =
     value === null ? NOTHING : { ...found.total, value: end(value), low: end(low), high: end(high) };
+  const undecided = rows.length - found.total.n;
+  const left = `${undecided} of ${rows.length} tasks were not decided twice, and are left out.`;
   const told = SOURCES.filter((source) => source !== 'total').map(
     (source) => `${source} ${shown(found[source].value)}`,
   );
   const summary = `Played again, a task's reward varies by ${shown(value)} (one standard deviation): ${told.join(', ')}. A gain below ${shown(floor.value)} over as many plays is noise.`;
   return findingOf(
     {
-      ...{ id: 'noise', title: 'Noise', summary: value === null ? NOT_PLAYED : summary },
+      ...{
+        id: 'noise',
+        title: 'Noise',
+        summary: value === null ? NOT_PLAYED : undecided === 0 ? summary : `${summary} ${left}`,
+      },
       notes: [
         `${rows.length} tasks, each played once and ${repeats} times again for each of world, judge, agent, user and all together. Shares need not add up: what one draws changes what the others are asked.`,
+        ...(undecided === 0 ? [] : [`${left} They may vary most.`]),
       ],
       ...(value === null ? { missing: NOT_PLAYED } : {}),
     },

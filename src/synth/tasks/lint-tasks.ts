@@ -95,31 +95,20 @@ async function playedFindings(asked: Linted): Promise<Found[]> {
   const lost = checksOf(domain, task, end, end.finalState).find(({ passed }) => passed === false);
   if (lost !== undefined)
     return [defect('reference-fails', `its verifier fails its reference: ${lost.name}: ${lost.reason}`)];
-  const refused = answers.find(({ call, prediction }) => prediction.isError && isWrite(domain, call));
+  const found: Found[] = [];
+  const refused = answers.find(({ call, prediction }) => prediction.isError && toolOf(domain, call)?.kind === 'write');
   // A solution that was to change something, and changes nothing, is none.
   const isFutile = task.verifier.state === 'reference' && stateHash(end.initialState) === stateHash(end.finalState);
+  if (refused !== undefined) {
+    const problem = `its reference's ${refused.call.name} is refused: ${refused.prediction.observation.slice(0, 200)}`;
+    found.push({ kind: 'reference-fails', problem, shuts: isFutile });
+  }
   const late = task.reference!.calls.length - answers.length;
-  const found: Found[] = [
-    ...(refused
-      ? [
-          {
-            ...defect(
-              'reference-fails',
-              `its reference's ${refused.call.name} is refused: ${refused.prediction.observation.slice(0, 200)}`,
-            ),
-            shuts: isFutile,
-          },
-        ]
-      : []),
-    ...(late > 0 ? [defect('reference-fails', `the last ${late} calls of its reference come after its end`)] : []),
-  ];
+  if (late > 0) found.push(defect('reference-fails', `the last ${late} calls of its reference come after its end`));
   for (const { at, problem } of await untoldIds(asked, answers)) {
     const { calls, say } = task.reference!;
-    const { end: without } = await playCalls(
-      asked,
-      calls.filter((_, i) => i !== at),
-      say,
-    );
+    const others = calls.filter((_, i) => i !== at);
+    const { end: without } = await playCalls(asked, others, say);
     // A look-up that the solution can do without is no reason to distrust its reward.
     const shuts = checksOf(domain, task, without, end.finalState).some(({ passed }) => passed === false);
     found.push({ kind: 'untold-id', problem, shuts });
@@ -139,10 +128,13 @@ interface Cheat {
   readonly at?: number;
   /** It is not asked for, where it has to be. */
   readonly asks?: false;
-  readonly shuts?: false;
+  readonly shuts?: boolean;
   /** What to do about it. */
   readonly hint?: string;
 }
+
+/** What is left out of these are look-ups, and nothing else tells them from the reference. */
+const UNDONE: readonly FindingKind[] = ['passes-unread', 'passes-out-of-order'];
 
 /** Cheats made from the reference, beside those that are given. */
 const MOST_CHEATS = 24;
@@ -175,7 +167,8 @@ export async function cheatFindings(
     if (kind === 'passes-alternatives' && !(await isRefused(undefined))) continue;
     const { end } = await playCalls({ ...asked, asks }, calls, say);
     // What does and says as the reference does is no cheat, however it was made.
-    if (!given.includes(cheat) && asks !== false && isAlike(domain, end, reference.end)) continue;
+    if (!given.includes(cheat) && asks !== false && !UNDONE.includes(kind) && isAlike(domain, end, reference.end))
+      continue;
     if (checksOf(domain, task, end, finalState).some(({ passed }) => passed === false)) refused++;
     else {
       // What comes to the same without a call is paid rightly: the call was not needed.
@@ -200,7 +193,7 @@ function isAlike(domain: ToolsDomain, a: EpisodeEnd, b: EpisodeEnd): boolean {
   const deeds = ({ messages }: EpisodeEnd) =>
     messages.flatMap((one) => {
       if (one.role !== 'assistant') return [];
-      const calls = (one.toolCalls ?? []).filter((call) => kindOf(domain, call) !== 'read');
+      const calls = (one.toolCalls ?? []).filter((call) => toolOf(domain, call)?.kind !== 'read');
       return [
         ...calls.map(({ name, arguments: given }) => canonicalJson([name, given])),
         ...(one.content ? [one.content] : []),
@@ -219,18 +212,14 @@ function cheatsOf({ domain, task }: Linted, { answers, end }: Played, isIdle: bo
     (prediction.operations.length > 0 && !isIdle) || toolOf(domain, call)?.terminates ? [i] : [],
   );
   const cheats: Cheat[] = [];
-  const add = (kind: FindingKind, who: string, made: Omit<Cheat, 'kind' | 'who'>) =>
-    cheats.push({ kind, who, ...made });
-  if (!isIdle || acts.length > 0) add('passes-nothing', 'does nothing', { calls: [] });
-  else
-    add('passes-nothing', 'does nothing and says anything', {
-      calls: [],
-      say: 'One moment, please.',
-      shuts: false,
-      hint: ': nothing that is said is verified',
-    });
+  const add = (kind: FindingKind, who: string, made: Partial<Cheat>) => cheats.push({ kind, who, calls, say, ...made });
+  if (!isIdle || acts.length > 0) add('passes-nothing', 'does nothing', { calls: [], say: undefined });
+  else {
+    const stalling = { calls: [], say: 'One moment, please.', hint: ': nothing that is said is verified' };
+    add('passes-nothing', 'does nothing and says anything', { ...stalling, shuts: false });
+  }
   const asked = calls.flatMap((call) => (confirmed.includes(call.name) ? [proposalOf(call)] : [])).join('\n');
-  if (communicate.some((value) => !holdsValue(asked, value))) add('passes-words', 'tells nothing', { calls });
+  if (communicate.some((value) => !holdsValue(asked, value))) add('passes-words', 'tells nothing', { say: undefined });
   if (acts.length > 0)
     add('passes-words', 'claims without doing', { calls: without((i) => acts.includes(i)), say: say ?? 'Done.' });
   // A word may be told of a refusal that needs no look-up; a number or an id was read somewhere.
@@ -238,73 +227,44 @@ function cheatsOf({ domain, task }: Linted, { answers, end }: Played, isIdle: bo
     const heard = [task.user.opening ?? task.user.goal, ...(task.user.script ?? []).map((line) => line.say)].join('\n');
     const isGiven = communicate.every((value) => holdsValue(heard, value));
     const hint = isGiven ? ', which the user has said' : ': `grounded: true` asks that it was read first';
-    add('passes-unread', `says it and looks nothing up`, {
-      calls: [],
-      say,
-      hint,
-      ...(isGiven ? {} : { shuts: false }),
-    });
+    add('passes-unread', 'says it and looks nothing up', { calls: [], hint, shuts: isGiven });
   }
-  // Where code of the domain decides, what it does not ask for may be beside the matter.
-  const isBeside = checks.length > 0 ? ({ shuts: false } as const) : {};
-  if (acts.length > 1)
-    for (const at of acts)
-      add('passes-left-out', `leaves out ${calls[at].name} (call ${at + 1})`, {
-        at,
-        calls: without((i) => i === at),
-        say,
-        ...isBeside,
-      });
   for (const [at, call] of calls.entries()) {
     const answer = answers[at]?.prediction.observation ?? '';
-    const isUsed = valuesIn(answer).some((value) =>
-      holdsValue(JSON.stringify([calls.slice(at + 1), say ?? '']), value),
-    );
-    if (kindOf(domain, call) !== 'generic' || acts.includes(at) || answer === '' || isUsed) continue;
-    add('passes-left-out', `leaves out ${call.name} (call ${at + 1})`, {
-      at,
-      calls: without((i) => i === at),
-      say,
-      shuts: false,
-    });
+    const later = JSON.stringify([calls.slice(at + 1), say ?? '']);
+    const isDeed = toolOf(domain, call)?.kind === 'generic' && answer !== '';
+    if (acts.includes(at) ? acts.length < 2 : !isDeed || valuesIn(answer).some((value) => holdsValue(later, value)))
+      continue;
+    // Where code of the domain decides, what it does not ask for may be beside the matter; so may what changes nothing.
+    const left = { at, calls: without((i) => i === at), shuts: acts.includes(at) && checks.length === 0 };
+    add('passes-left-out', `leaves out ${call.name} (call ${at + 1})`, left);
   }
-  const changed = (at: number, key: string, value: Json, shown: string) =>
-    add('passes-other', `${calls[at].name} with ${key} ${shown}`, {
-      at,
-      calls: calls.map((call, i) => (i === at ? { ...call, arguments: { ...call.arguments, [key]: value } } : call)),
-      say,
-    });
   const changes = acts.filter((at) => answers[at].prediction.operations.length > 0);
   const entities = new Entities(end.initialState);
-  const wish = spoken([task.user.opening, task.user.goal].join('\n'));
+  const wish = [task.user.opening, task.user.goal].join('\n').toLowerCase().replaceAll('_', ' ');
   // Another end state is refused as it is, where it has to be that of the reference.
-  const mistaken = state === undefined ? changes : [];
-  for (const at of mistaken)
-    for (const [key, value] of Object.entries(calls[at].arguments)) {
-      const other = nextEntity(entities, value);
-      if (other !== undefined) changed(at, key, other, other);
-    }
-  for (const at of mistaken)
-    for (const [key, value] of Object.entries(calls[at].arguments)) {
-      const other = otherValue(value, ((toolOf(domain, calls[at])?.parameters.properties ?? {}) as JsonObject)[key]);
-      // A value that the user names: another value is another wish.
-      if (other !== undefined && isNamed(wish, value)) changed(at, key, other, JSON.stringify(other));
-    }
+  for (const at of state === undefined ? changes : []) {
+    const properties = (toolOf(domain, calls[at])?.parameters.properties ?? {}) as JsonObject;
+    for (const [key, value] of Object.entries(calls[at].arguments))
+      for (const other of otherValues(value, { entities, wish, schema: properties[key] })) {
+        const wrong = { ...calls[at], arguments: { ...calls[at].arguments, [key]: other } };
+        add('passes-other', `${wrong.name} with ${key} ${String(other)}`, { at, calls: calls.with(at, wrong) });
+      }
+  }
   const hedged = alternatives(say ?? '', communicate);
-  if (hedged !== say) add('passes-alternatives', 'lists alternatives', { calls, say: hedged });
-  if (calls.some(({ name }) => confirmed.includes(name)))
-    add('passes-unasked', 'does it without asking', { calls, say, asks: false });
-  else if (changes.length > 0 && asksForConsent(domain.policy)) {
-    const hint = ', though the policy wants a yes first: `confirmed` verifies that';
-    add('passes-unasked', 'does it without asking', { calls, say, asks: false, shuts: false, hint });
+  if (hedged !== say) add('passes-alternatives', 'lists alternatives', { say: hedged });
+  const isConfirmed = calls.some(({ name }) => confirmed.includes(name));
+  if (isConfirmed || (changes.length > 0 && asksForConsent(domain.policy))) {
+    const hint = isConfirmed ? '' : ', though the policy wants a yes first: `confirmed` verifies that';
+    add('passes-unasked', 'does it without asking', { asks: false, shuts: isConfirmed, hint });
   }
   for (const first of changes.length > 0 ? askedFirst(domain) : []) {
     const at = calls.findIndex(({ name }) => name === first);
     if (at < 0 || at > changes[0]) continue;
-    const hint = ', which the policy asks for first: `before` verifies that';
     const isDeclared = Object.keys(task.verifier.before ?? {}).some((names) => firstTools(names).includes(first));
-    const made = { calls: without((i) => calls[i].name === first), say };
-    add('passes-out-of-order', `goes without ${first}`, { ...made, ...(isDeclared ? {} : { shuts: false, hint }) });
+    const hint = isDeclared ? '' : ', which the policy asks for first: `before` verifies that';
+    const left = { calls: without((i) => calls[i].name === first), shuts: isDeclared, hint };
+    add('passes-out-of-order', `goes without ${first}`, left);
   }
   return cheats;
 }
@@ -372,8 +332,6 @@ function defect(kind: FindingKind, problem: string): Found {
 
 const toolOf = ({ tools }: ToolsDomain, call: { readonly name: string }) =>
   tools.find(({ name }) => name === call.name);
-const kindOf = (domain: ToolsDomain, call: { readonly name: string }) => toolOf(domain, call)?.kind;
-const isWrite = (domain: ToolsDomain, call: { readonly name: string }) => kindOf(domain, call) === 'write';
 
 const SENTENCES = /(?<=[.!?:])\s+|\n+/;
 
@@ -416,28 +374,23 @@ function alternatives(say: string, values: readonly string[]): string {
   }, say);
 }
 
-/** Another entity of the collection that a value names one of. */
-function nextEntity(entities: Entities, value: Json): string | undefined {
+interface Context {
+  readonly entities: Entities;
+  /** What the user wants, in small letters. */
+  readonly wish: string;
+  readonly schema: Json | undefined;
+}
+
+/** Other entities of the same collection; of what the user names, other values that the schema allows. The rules may refuse the first. */
+function otherValues(value: Json, { entities, wish, schema }: Context): Json[] {
   const entity = typeof value === 'string' ? entities.find(value) : undefined;
-  if (entity === undefined) return undefined;
-  const ids = [...entities.collections.get(entity.collection)!.keys()];
-  const other = ids[(ids.indexOf(entity.id) + 1) % ids.length];
-  return other === entity.id ? undefined : other;
-}
-
-/** Another value that the schema allows, where that is easily found. */
-function otherValue(value: Json, schema: Json | undefined): Json | undefined {
+  if (entity !== undefined) {
+    const ids = [...entities.collections.get(entity.collection)!.keys()];
+    const next = [1, 2].map((step) => ids[(ids.indexOf(entity.id) + step) % ids.length]);
+    return [...new Set(next)].filter((id) => id !== entity.id);
+  }
+  const isNamed = typeof value === 'string' && value !== '' && wish.includes(value.toLowerCase().replaceAll('_', ' '));
+  if (typeof value === 'number') return holdsValue(wish, String(value)) ? [value + 1, value - 1] : [];
   const choices = isRecord(schema ?? null) ? (schema as JsonObject).enum : undefined;
-  if (Array.isArray(choices)) return choices.find((choice) => choice !== value);
-  if (typeof value === 'number') return value + 1;
-  return typeof value === 'boolean' ? !value : undefined;
-}
-
-function isNamed(wish: string, value: Json): boolean {
-  if (typeof value === 'number') return holdsValue(wish, String(value));
-  return typeof value === 'string' && value.length > 0 && wish.includes(spoken(value));
-}
-
-function spoken(text: string): string {
-  return text.toLowerCase().replaceAll('_', ' ');
+  return isNamed && Array.isArray(choices) ? choices.filter((choice) => choice !== value).slice(0, 1) : [];
 }

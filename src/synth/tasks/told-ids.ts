@@ -1,7 +1,7 @@
 // Ids that a solution needs and nobody could have told: neither the user, nor the policy, nor any answer that can be read on the way.
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
-import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { Entities, wordsOf } from './entity-swap.js';
@@ -29,13 +29,14 @@ export async function untoldIds({ domain, task, responder }: Asked, answers: Pla
   );
   let known = [...said, domain.policy, ...offered].join('\n');
   let readable: Readable | undefined;
+  const spoken = [...new Set(wordsOf(said.join(' ')))].filter((word) => word.length > 3).slice(0, MOST_WORDS);
   const entities = new Entities(initialStateOf(domain, task));
   const faults = new Map<string, Untold>();
   for (const [at, { call, prediction }] of answers.entries()) {
-    const ids = [...new Set([...idsIn(call.arguments), ...entitiesIn(call.arguments, entities)])];
+    const ids = [...new Set([...idsIn(call.arguments), ...namesIn(call.arguments, entities)])];
     for (const id of ids) {
       if (known.includes(id)) continue;
-      readable ??= await reading({ domain, task, responder }, known, entities);
+      readable ??= await reading({ domain, task, responder }, known, entities, spoken);
       const problem = `nobody tells the "${id}" that its reference's ${call.name} needs: not the user, and no read`;
       // What is there, and may be found in a way that could not be tried, is nobody's fault.
       if (readable.text.includes(id) || (!readable.isAll && entities.find(id) !== undefined)) continue;
@@ -46,12 +47,21 @@ export async function untoldIds({ domain, task, responder }: Asked, answers: Pla
   return [...faults.values()];
 }
 
-function entitiesIn(value: Json, entities: Entities): string[] {
-  if (typeof value === 'string') return /\d/.test(value) && entities.find(value) !== undefined ? [value] : [];
+const ID_NAME = /(^|_)id$|Id$/;
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+/** What names something by a number, whatever its argument is called: ids of entities, phones, zips. */
+function namesIn(value: Json, entities: Entities): string[] {
+  if (typeof value === 'string') {
+    const isName = /\d/.test(value) && !/\s/.test(value) && !DATE.test(value);
+    return isName && (value.length >= 4 || entities.find(value) !== undefined) ? [value] : [];
+  }
   if (typeof value !== 'object' || value === null) return [];
-  return Object.values(value).flatMap((part) => entitiesIn(part as Json, entities));
+  return Object.values(value).flatMap((part) => namesIn(part as Json, entities));
 }
 
+/** Words of the user that are searched for. */
+const MOST_WORDS = 24;
 const ROUNDS = 4;
 const MOST_READS = 400;
 
@@ -62,7 +72,12 @@ interface Readable {
 }
 
 /** What can be read, by tools that look up, from what is known at first. */
-async function reading({ domain, task, responder }: Asked, known: string, entities: Entities): Promise<Readable> {
+async function reading(
+  { domain, task, responder }: Asked,
+  known: string,
+  entities: Entities,
+  spoken: readonly string[],
+): Promise<Readable> {
   const readers = domain.tools.filter(({ kind }) => kind === 'read');
   const tried = new Set<string>();
   let text = known;
@@ -70,7 +85,7 @@ async function reading({ domain, task, responder }: Asked, known: string, entiti
   for (let round = 0; round < ROUNDS; round++) {
     const words = new Set([...wordsOf(text), ...partsOf(text)]);
     const calls = readers.flatMap(({ name, parameters }) =>
-      argumentsFor(parameters, words, entities).map((given) => ({ name, arguments: given })),
+      argumentsFor(parameters, words, entities, spoken).map((given) => ({ name, arguments: given })),
     );
     const fresh = calls.filter((call) => !tried.has(JSON.stringify(call))).slice(0, MOST_READS - tried.size);
     if (fresh.length === 0) break;
@@ -84,11 +99,19 @@ async function reading({ domain, task, responder }: Asked, known: string, entiti
       }
     }
   }
-  return { text, isAll: readers.every(({ name }) => answered.has(name)) };
+  // A look-up by nothing but ids finds what somebody told, and no more.
+  const isById = ({ parameters: { required } }: ToolSpec) =>
+    ((required ?? []) as readonly string[]).every((name) => ID_NAME.test(name));
+  return { text, isAll: readers.every((tool) => answered.has(tool.name) || isById(tool)) };
 }
 
 /** What a look-up may be given: fields of one record that were all heard of, or the id of something that was. */
-function argumentsFor(parameters: JsonObject, words: ReadonlySet<string>, entities: Entities): JsonObject[] {
+function argumentsFor(
+  parameters: JsonObject,
+  words: ReadonlySet<string>,
+  entities: Entities,
+  spoken: readonly string[],
+): JsonObject[] {
   const properties = Object.entries((parameters.properties ?? {}) as Record<string, JsonObject>);
   const required = (parameters.required ?? []) as readonly string[];
   const wanted = properties.filter(([name]) => required.includes(name));
@@ -96,16 +119,15 @@ function argumentsFor(parameters: JsonObject, words: ReadonlySet<string>, entiti
   const records = [...entities.collections.values()].flatMap((records) => [...records]);
   const found = records.flatMap(([id, record]): JsonObject[] => {
     const fields = fieldsOf(record);
-    const given = wanted.map(
-      ([name]) => [name, fields.get(name) ?? (/(^|_)id$|Id$/.test(name) ? id : undefined)] as const,
-    );
+    const given = wanted.map(([name]) => [name, fields.get(name) ?? (ID_NAME.test(name) ? id : undefined)] as const);
     const isHeard = ([, value]: (typeof given)[number]) =>
       value !== undefined && (words.has(value) || partsOf(value).every((part) => words.has(part)));
     return given.every(isHeard) ? [Object.fromEntries(given) as JsonObject] : [];
   });
-  return found.length > 0 || wanted.length > 1
-    ? found
-    : records.flatMap(([id]) => (words.has(id) ? [{ [wanted[0][0]]: id }] : []));
+  if (found.length > 0 || wanted.length > 1) return found;
+  const [[name]] = wanted;
+  const ids = records.flatMap(([id]) => (words.has(id) ? [id] : []));
+  return (ID_NAME.test(name) ? ids : [...ids, ...spoken]).map((value) => ({ [name]: value }));
 }
 
 function partsOf(text: string): string[] {

@@ -18,7 +18,7 @@ export const llmSection = z
   .strictObject({
     retrieval: retrievalSection(
       'transitions',
-      count.default(3).describe('Similar recorded transitions added to the prompt for each call; 0: none.'),
+      count.default(2).describe('Similar recorded transitions added to the prompt for each call; 0: none.'),
       positive.default(400).describe('Characters of one transition; longer observations are cut.'),
     ),
     historyTokens: count
@@ -31,7 +31,7 @@ export const llmSection = z
         '`short`: neither policy, tools, schema nor rules of the reply are shown, as to a model that was trained on this domain (export `world-model`).',
       ),
     stateTokens: positive
-      .default(900)
+      .default(750)
       .describe('Tokens of the state shown in an episode; a larger state is cut to what its calls need.'),
     ...replyKeys('reply'),
     minConfidence,

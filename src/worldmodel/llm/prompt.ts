@@ -471,7 +471,7 @@ class EpisodeText {
     const known = new Set(before.records);
     const fresh = records.filter((record) => known.size < known.add(oneLine(record)).size);
     const texts = entries.map((entry) => JSON.stringify(entry));
-    const tokens = Math.ceil(limits.stateTokens / 3);
+    const tokens = Math.ceil(limits.stateTokens / 2);
     const slice =
       before.shown.size === 0 && measure()(start) <= limits.stateTokens
         ? wholeState(start, shown)

@@ -88,6 +88,11 @@ function recordsOf(state: JsonObject, given: JsonObject): { key: string; record:
   });
 }
 
+/** What arguments say, without their names. */
+function saidIn(given: JsonObject): readonly string[] {
+  return textsIn(Object.values(given));
+}
+
 function isNumeral(id: Json): boolean {
   return typeof id === 'number' || /^\d{1,5}$/.test(String(id));
 }
@@ -145,7 +150,7 @@ class Reading {
     this.tool = call.name;
     this.given = call.arguments;
     this.called = calledBy(state, call.arguments);
-    this.asked = textsIn(call.arguments);
+    this.asked = saidIn(call.arguments);
   }
 
   root(told: Json): void {
@@ -166,23 +171,24 @@ class Reading {
     if (!peers.some(isLinked)) this.fault('', `answers about ${nameOf(subject)}, the call names ${nameOf(peers[0])}`);
   }
 
-  private list(told: Json): void {
+  private list(told: Json, isWhole = true): void {
     if (!Array.isArray(told)) return;
     for (const each of told) {
-      if (isJsonObject(each)) this.selected(this.object(each, undefined, []));
-      else this.list(each);
+      if (isJsonObject(each)) this.selected(this.object(each, undefined, []), isWhole);
+      else this.list(each, false);
     }
   }
 
-  /** A listed record has something of what was asked for. */
-  private selected(listed: StateRecord | undefined): void {
+  /** A listed record is what was asked for; a part of a listed whole, as one flight of a journey, has something of it. */
+  private selected(listed: StateRecord | undefined, isWhole: boolean): void {
     if (listed === undefined || this.called.some(({ collection }) => collection === listed.collection)) return;
     const asked = Object.entries(this.given).flatMap(([key, value]) => {
       const field = fieldOf(listed.value, key) ?? fieldOf(listed.value, key.replace(/_?[iI]d$/, ''));
       return field === undefined || typeof value !== 'string' ? [] : [{ key, value, held: listed.value[field] }];
     });
-    if (asked.length === 0 || asked.some(({ value, held }) => isAlike(value, held) !== false)) return;
-    const { key, value, held } = asked[0];
+    const others = asked.filter(({ value, held }) => isAlike(value, held) === false);
+    if (others.length === 0 || (!isWhole && others.length < asked.length)) return;
+    const { key, value, held } = others[0];
     this.fault('', `lists ${nameOf(listed)}, whose ${key} is ${shown(held)}; the call asks for ${shown(value)}`);
   }
 
@@ -256,11 +262,12 @@ class Reading {
     return recordsOf(this.state, scalarsOf(value)).map(({ record }) => record);
   }
 
-  /** Parts of a record that call or object choose: a flight's `dates`, by the day. */
+  /** Parts of a record: those that are there once, and those that call or object choose, as a flight's `dates`, by the day. */
   private within(record: StateRecord, told: JsonObject): StateRecord[] {
     const chosen = [...this.asked, ...Object.values(scalarsOf(told)).map(String)];
     return Object.entries(record.value).flatMap(([field, map]) => {
-      if (!isJsonObject(map) || Object.values(map).some((each) => !isJsonObject(each))) return [];
+      if (!isJsonObject(map)) return [];
+      if (Object.values(map).some((each) => !isJsonObject(each))) return [partOf(record, field)];
       return unique(
         chosen.filter((key) => Object.hasOwn(map, key)).map((key) => partOf(partOf(record, field), key, map)),
       );
@@ -500,7 +507,7 @@ function phraseRead(query: StateQuery, steps: readonly ExperienceStep[]): JsonOb
       }
     }
     const keys: string[] = [];
-    const texts = [...fields.keys(), ...textsIn(step.call.arguments)].filter((text) => text.trim() !== '');
+    const texts = [...fields.keys(), ...saidIn(step.call.arguments)].filter((text) => text.trim() !== '');
     texts.sort((a, b) => b.length - a.length || (a < b ? -1 : 1));
     if (texts.length === 0) continue;
     const any = new RegExp(`(?<![\\p{L}\\p{N}])(?:${texts.map(escaped).join('|')})(?![\\p{L}\\p{N}])`, 'gu');
@@ -617,7 +624,7 @@ function unknownAnswered(query: StateQuery): Found {
 
 /** Whether an answer holds nothing beyond what was asked: an empty list, `false`, none. */
 function isDenial(observation: string, { arguments: given }: CallSpec): boolean {
-  const asked = textsIn(given);
+  const asked = saidIn(given);
   const says = (value: Json): boolean => {
     if (typeof value === 'object' && value !== null) return Object.values(value).some((each) => says(each as Json));
     return value !== null && value !== false && value !== 0 && value !== '' && !asked.includes(String(value));
@@ -674,7 +681,10 @@ function successWithoutChange(query: StateQuery): Found {
   if (after !== state && stateChanges(state, after).length > 0) return 'held';
   const isSeen = ({ call: { name }, isError, operations }: ExperienceStep) =>
     name === call.name && !isError && operations?.length === 0;
-  if (isDenial(proposal.observation, call) || records.some(isSeen) || isAlreadySo(state, call)) return 'unchecked';
+  // To repeat the call is to say that it was done.
+  const told = readObservation(proposal.observation);
+  const isNo = isJsonObject(told) ? Object.values(told).includes(false) : isDenial(proposal.observation, call);
+  if (isNo || records.some(isSeen) || isAlreadySo(state, call)) return 'unchecked';
   return [`says that ${call.name} succeeded, and changes nothing`];
 }
 
@@ -701,7 +711,7 @@ function changesOfOthers(query: StateQuery): Found {
   const direct = recordsOf(state, call.arguments).map(({ record }) => record);
   const changed = changedRecords(state, after);
   if (direct.length === 0) return changed.length > 0 ? 'unchecked' : undefined;
-  const texts = textsIn(call.arguments).filter((text) => text.length > 2);
+  const texts = saidIn(call.arguments).filter((text) => text.length > 2);
   const words = texts.flatMap((text) => text.split(/[\s,;()]+/));
   const kinds = new Set(direct.map(({ collection }) => collection));
   const valuesOf = ({ collection, id }: StateRecord): JsonObject[] =>

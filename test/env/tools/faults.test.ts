@@ -199,6 +199,33 @@ it('is late for real where it is served, and stops where it is told to', async (
   expect(env.snapshot()).toEqual(before);
 });
 
+it('tells who answers what really happened: no outage, and no half answer', async () => {
+  const rules = rulesOf({ kind: 'error', calls: [1] }, { kind: 'truncated', calls: [2] }, { kind: 'lost-answer' });
+  const heard: string[] = [];
+  const inner = rulesResponder(library);
+  const answer: typeof inner.answer = (query, signal) => {
+    heard.push(
+      `${query.step}: ${query.messages.flatMap((one) => (one.role === 'tool' ? one.content : [])).join(' | ')}`,
+    );
+    return inner.answer(query, signal);
+  };
+  const responder = withFaults({ ...inner, answer }, library, rules);
+  const env = new ToolsEpisodeEnvironment({ id: 'library', domain: library, responder, user: new ScriptedUser() });
+  await env.reset({ task: 'lend-dune', seed: 1 });
+  const given = [['get_member'], ['find_books'], ['lend_book'], ['get_member']] as const;
+  const args = {
+    get_member: { member_id: 'M1' },
+    find_books: { text: 'Dune' },
+    lend_book: { member_id: 'M1', book_id: 'B1' },
+  };
+  for (const [name] of given) await env.step({ content: null, toolCalls: [{ id: '', name, arguments: args[name] }] });
+  const [, , , last] = env.messages.flatMap((one) => (one.role === 'tool' ? [one.content] : []));
+  expect(env.end.faults?.map(({ kind }) => kind)).toEqual(['error', 'truncated', 'lost-answer']);
+  expect(heard.at(-1)).toMatch(/^2: .*Dune Messiah.* \| \{"lent":"Dune"/);
+  expect(heard.join()).not.toMatch(/503|504|cut off/);
+  expect(last).toContain('"B1"');
+});
+
 it('names a tool that there is not', () => {
   expect(() => environment(rulesOf({ kind: 'error', tools: ['get_employe'] }))).toThrow(
     /faults\[0\].*"get_employe".*"get_employee"/s,

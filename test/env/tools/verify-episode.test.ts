@@ -82,6 +82,24 @@ describe('what the user was told', () => {
     ['$1,120.50', 'It costs 1120.5 in all', true],
     ['1120.5', 'Das macht 1.120,50 €', true],
     ['12', 'You have 12kg of it', true],
+    ['12', 'We have twelve of them', true],
+    ['1', 'There is one left', true],
+    ['1', 'No one has it', false],
+    ['21', 'Twenty-one, to be exact', true],
+    ['0', 'None is left', true],
+    ['1120', 'Das macht 1.120 €', true],
+    ['2.50 EUR', '€2.5 each', true],
+    ['2.50 EUR', '$2.50 each', false],
+    ['3 days', 'in 3 weeks', false],
+    ['20 hours', 'It lasts twenty hours', true],
+    ['2030-03-22', 'until March 22nd, 2030', true],
+    ['2030-03-22', 'until 22 March 2031', false],
+    ['12', 'It is not 12 but 13', false],
+    ['12', 'More than 12', false],
+    ['12', 'It is 10. It is 11. It is 12.', false],
+    ['12', 'It might be 11, 12 and 13', false],
+    ['12', 'Order 7 has 11. Order 8 has 12.', true],
+    ['12', 'Either 11 and 12', false],
     ['12', 'On 2026-05-12 at 12:30', false],
     ['12', 'It is 11 or 12.', false],
     ['12', 'It is 12 pieces, or maybe 13.', false],
@@ -95,10 +113,29 @@ describe('what the user was told', () => {
     ['B-306', 'It is B-306 or B-307', false],
     ['stock', 'It is out-of-stock, sorry', true],
     ['ship', 'We shipped it', false],
+    ['red', 'It is red or blue.', false],
+    ['stock', 'It is not in stock', true],
+    ['cancelled', 'It is not cancelled', false],
+    ['cancelled', 'It is cancelled, or so it seems', true],
     ['7 May', 'on 17 May', false],
     ['#W12', 'order #W12 or so', true],
   ])('"%s" in "%s": %s', (wanted, said, passed) => {
     expect(verdictOf({ communicate: [wanted] }, [say(said)]).checks[0].passed).toBe(passed);
+  });
+
+  test('may be taken back later', () => {
+    const wanted = { communicate: ['12'] };
+    expect(verdictOf(wanted, [say('There are 12.'), say('Sorry, there are 13.')]).reward).toBe(0);
+    expect(verdictOf(wanted, [say('There are 13.'), say('Sorry, there are 12.')]).reward).toBe(1);
+  });
+
+  test('may have to be read first', () => {
+    const wanted = { communicate: ['12'], grounded: true };
+    const read: Message = { role: 'tool', toolCallId: '1', name: 'a', content: '{"quantity":12}' };
+    expect(verdictOf(wanted, [say('12')]).checks[0].reason).toMatch(/before any answer/);
+    expect(verdictOf(wanted, [say('12'), read]).reward).toBe(0);
+    expect(verdictOf(wanted, [read, say('twelve')]).reward).toBe(1);
+    expect(verdictOf(wanted, [{ ...read, isError: true }, say('12')]).reward).toBe(0);
   });
 
   test('may be a list of all that is wanted', () => {
@@ -131,6 +168,77 @@ describe('calls', () => {
   test('that were not wanted count where they succeeded', () => {
     expect(verdictOf({ notCalled: ['lend_book'] }, called([lend])).reward).toBe(0);
     expect(verdictOf({ notCalled: ['lend_book'] }, called([lend], true)).reward).toBe(1);
+  });
+});
+
+describe('how it was gone about', () => {
+  const lend: CallSpec = { name: 'lend_book', arguments: { book_id: 'B1', member_id: 'M1' } };
+  const look: CallSpec = { name: 'get_member', arguments: { member_id: 'M1' } };
+  const user = (content: string): Message => ({ role: 'user', content });
+  const made = (call: CallSpec, id: string, isError = false): Message[] =>
+    called([call], isError).map((message) =>
+      message.role === 'tool' ? { ...message, toolCallId: id } : { ...message, toolCalls: [{ ...call, id }] },
+    ) as Message[];
+
+  test.each([
+    [[...made(look, 'a'), ...made(lend, 'b')], 1],
+    [[...made(lend, 'b'), ...made(look, 'a')], 0],
+    [[...made(look, 'a', true), ...made(lend, 'b')], 0],
+    [[...made(lend, 'b', true), ...made(look, 'a'), ...made(lend, 'c')], 1],
+    [called([look, lend]), 0],
+  ] as [Message[], number][])('before, case %#: %s', (messages, reward) => {
+    const before = { 'find_member | get_member': ['lend_book'] };
+    expect(verdictOf({ before, called: [lend] }, messages).reward).toBe(reward);
+  });
+
+  test.each([
+    ['Shall I lend B1 to M1?', 'Yes, please.', 1],
+    ['I would give B1 to M1 now. Is that all right?', 'ok', 1],
+    ['Shall I lend B1 to M1?', "That's right, go ahead. I do not need anything else.", 1],
+    ['Shall I lend B1 to M1?', 'No, thanks', 0],
+    ['Shall I lend B1 to M1?', 'Yes, but B2 instead', 0],
+    ['Shall I lend B2 to M1?', 'Yes', 0],
+    ['Shall I look up B1 and M1?', 'Yes', 0],
+    ['Anything else?', 'Yes', 0],
+  ])('confirmed: "%s" "%s": %s', (asked, answer, reward) => {
+    const messages = [say(asked), user(answer), ...made(lend, 'b')];
+    expect(verdictOf({ confirmed: ['lend_book'], called: [lend] }, messages).reward).toBe(reward);
+  });
+
+  test('a yes is taken back by what the user says before the call', () => {
+    const messages = [
+      say('Shall I lend B1?'),
+      user('Yes'),
+      say('One moment'),
+      user('Wait, not yet'),
+      ...made(lend, 'b'),
+    ];
+    expect(verdictOf({ confirmed: ['lend_book'], called: [lend] }, messages).reward).toBe(0);
+  });
+
+  test('never counts a call that was refused, too', () => {
+    expect(verdictOf({ never: ['lend_book'] }, made(lend, 'b', true)).reward).toBe(0);
+    expect(verdictOf({ never: ['lend_book'] }, made(look, 'a')).reward).toBe(1);
+  });
+
+  test('sets come in any order, and partial credit is given where it is asked for', () => {
+    const list = { type: 'array', uniqueItems: true };
+    const stateSchema = {
+      type: 'object',
+      properties: { sets: { $ref: '#/$defs/sets' } },
+      $defs: { sets: { additionalProperties: list } },
+    };
+    const set = { ...domain, stateSchema };
+    const end = {
+      initialState: domain.initialState,
+      finalState: { sets: { a: ['x', 'y'] }, lists: ['x', 'y'] },
+      messages: [],
+    };
+    const rewardOf = (verifier: VerifierSpec) => verifyEpisode(set, { ...taskOf('lend-dune'), verifier }, end).reward;
+    const [asSet, asList] = ['/sets/a', '/lists'].map((path) => ({ path, equals: ['y', 'x'] }));
+    expect(rewardOf({ assert: [asSet] })).toBe(1);
+    expect(rewardOf({ assert: [asSet, asList] })).toBe(0);
+    expect(rewardOf({ assert: [asSet, asList], partial: true })).toBe(0.5);
   });
 });
 

@@ -1,5 +1,6 @@
 // The rules of both domains in both releases over made-up data: what they answer to the calls of made-up/calls.yaml, and all that
-// those changed. `npx vitest run test/packs/tau-bench/rules.test.ts -u` writes made-up/answers.txt anew where a change is meant.
+// those changed; what was answered before alike is not written again. Where a change is meant, `npx vitest run` with this file and
+// -u writes made-up/answers.txt anew.
 
 import { describe, expect, test } from 'vitest';
 import { madeUp, madeUpCalls, tauBench } from './fixture.js';
@@ -8,11 +9,14 @@ test('answer as recorded, and a refusal changes nothing', async () => {
   const lines: string[] = [];
   for (const domain of ['airline', 'retail'] as const) {
     for (const release of ['tau1', 'tau2'] as const) {
+      const before = new Set<string>();
       for (const calls of madeUpCalls(domain)) {
         const bench = await tauBench(domain, release);
         lines.push('', `${domain}, ${release}`);
         for (const { name, arguments: args } of calls) {
-          lines.push(`${name} ${JSON.stringify(args)}`, `  ${bench.call(name, args)}`);
+          const answered = `${name} ${JSON.stringify(args)}\n  ${bench.call(name, args)}`;
+          if (!before.has(answered)) lines.push(answered);
+          before.add(answered);
         }
       }
     }

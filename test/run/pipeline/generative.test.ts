@@ -118,12 +118,6 @@ describe('generative replay beside real steps', () => {
     expect(Object.values(rowsBy.modelVersion)).toEqual([300, 300]);
     await goesOn(pendulum(ONLINE, 'online'), 'online', kindsOf('online').lastIndexOf('generate') + 2);
   });
-
-  it('says so where no diffusion was due', async () => {
-    const never = await train(pendulum([...ONLINE, 'replay.generative.refitEvery=5000'], 'never'));
-    expect(never.generative).toMatchObject({ fits: 0, rows: 0, modelVersion: null });
-    expect(shown).toContain('replay.generative.refitEvery');
-  });
 });
 
 describe('what cannot be', () => {

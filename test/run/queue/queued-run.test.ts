@@ -12,10 +12,10 @@ const folder = temporaryFolder('queued');
 
 /** Tasks from a curriculum, which go by earlier rows, some of them wrong. */
 const DEPENDENT = [
-  'synth.episodes=16',
+  'synth.episodes=12',
   'agent={kind: reference, error: 0.3}',
   'synth.pick=curriculum',
-  'tasks.curriculum.lag=8',
+  'tasks.curriculum.lag=6',
   'experience.logs=[]',
   'reward.mustFail.enabled=false',
   'synth.export=[openai]',

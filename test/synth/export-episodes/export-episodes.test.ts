@@ -95,7 +95,7 @@ describe('the card', () => {
       '3 of 4 episodes were judged. Their mean reward is 0.6667.',
       '| exact checks alone | 2 |',
       '| exact checks and judge judge-2 | 1 |',
-      '| not decided (reward is null) | 1 |',
+      '| not judged (reward is null) | 1 |',
       '| llm | toy-model-1 | 8 |',
       'temperature: 1',
     ])

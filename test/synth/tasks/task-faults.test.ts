@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import { SOLVED_AT_START } from '../../../src/env/tools/verify-episode.js';
-import { lintTasks } from '../../../src/synth/tasks/lint-tasks.js';
+import { defectOf, lintTasks } from '../../../src/synth/tasks/lint-tasks.js';
 import { loadLibrary } from '../../env/tools/library.js';
 
 let domain: ToolsDomain;
@@ -38,3 +38,21 @@ test('a failure that the verifier passes', async () => {
   expect(problems).toContain('the verifier lets pass who lies');
   expect(problems.join()).not.toContain('guesses');
 });
+
+test.each([
+  ['passes-words', { verifier: { communicate: ['2030-03-22'] } }],
+  ['passes-left-out', { verifier: { assert: [{ path: '/books/B1/lentTo', equals: 'M1' }] }, also: true }],
+  ['reference-fails', { verifier: { communicate: ['2030-03-23'] } }],
+  ['untold-id', { user: { goal: 'You want to borrow the first Dune book.' } }],
+])(
+  '%s shuts the task, and that task alone',
+  async (kind, { also, ...changed }: Partial<ToolsTask> & { also?: boolean }) => {
+    const [lend] = domain.tasks;
+    const second = { name: 'lend_book', arguments: { member_id: 'M1', book_id: 'B2' } };
+    const calls = [...lend.reference!.calls, ...(also ? [second] : [])];
+    const task = { ...lend, ...changed, failures: [], reference: { ...lend.reference!, calls } };
+    expect((await lintTasks(domain, [task])).filter(({ shuts }) => shuts).map((found) => found.kind)).toContain(kind);
+    expect(await defectOf(domain, task)).toMatch(/not fit to be rewarded/);
+    expect(await defectOf(domain, lend)).toBeUndefined();
+  },
+);

@@ -138,7 +138,7 @@ describe('retrieval', () => {
     const config = parseToolsModelConfig({ kind: 'tools', llm: { retrieval: { k: 7, lag: 10, sources: 'both' } } });
     const router = await makeRouter(config, { domain: closing.domain, model, index: indexOf(asked) });
     await router.answer({ ...closing, row: 50 });
-    expect(asked).toEqual([[expect.objectContaining({ beforeRow: 40, sources: 'both' }), 7]]);
+    expect(asked[0]).toEqual([expect.objectContaining({ beforeRow: 40, sources: 'both' }), 7]);
     const [reference] = sectionsOf(model.requests[0]).Records as JsonObject[];
     const { name, arguments: given } = lived.call;
     expect(reference).toMatchObject({ call: name, arguments: given, operations: lived.operations });
@@ -170,8 +170,8 @@ describe('a prompt', () => {
     );
 
   it('has the bytes that recorded replies are found by, and its model the same version', () => {
-    expect(hash()).toBe('59c668a92fe2');
-    expect(hash({}, { previous: { a: 1 }, problems: ['b'] } as never)).toBe('332bd372ddd0');
-    expect(new LlmStepModel(new ScriptedModel(truthful), options).version).toBe('llm:scripted:aa68488d4e83');
+    expect(hash()).toBe('14bd146006c9');
+    expect(hash({}, { previous: { a: 1 }, problems: ['b'] } as never)).toBe('e0c9fd5af5e4');
+    expect(new LlmStepModel(new ScriptedModel(truthful), options).version).toBe('llm:scripted:0a29bbf17565');
   });
 });

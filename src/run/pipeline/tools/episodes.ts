@@ -9,6 +9,7 @@ import type { Block, Fact, Report, TranscriptLine } from '../../../core/report.j
 import { mean } from '../../../core/statistics.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import type { Message } from '../../../env/tools/message.js';
+import { outcomeText } from '../../../env/tools/outcome.js';
 import { type Prediction, STATE_CHECKS } from '../../../env/tools/prediction.js';
 import { elsewhere, realResponder } from '../../../env/tools/rules-responder.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
@@ -348,9 +349,7 @@ const SHOWN_OF_EACH = 2;
 async function shownEpisodes(episodes: AsyncIterable<EpisodeRecord>): Promise<Block[]> {
   const shown = new Map<string, Block[]>();
   for await (const record of episodes) {
-    const { kind } = record.outcome;
-    const judged = kind === 'judged' ? 'not judged' : kind.replaceAll('_', ' ');
-    const outcome = record.return === null ? judged : record.return > 0.5 ? 'succeeded' : 'failed';
+    const outcome = outcomeText(record.outcome, record.return);
     const list = shown.get(outcome) ?? [];
     const title = [record.task, outcome, `row ${record.row}`].join(' · ');
     if (list.length < SHOWN_OF_EACH) shown.set(outcome, [...list, details(title, transcriptOf(record))]);

@@ -17,7 +17,7 @@ import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain
 import { makeDomain } from '../../../env/tools/domains.js';
 import { withFaults } from '../../../env/tools/faults.js';
 import type { Message } from '../../../env/tools/message.js';
-import { type OutcomeKind, settle, withAnswers } from '../../../env/tools/outcome.js';
+import { isSuccess, type OutcomeKind, settle, withAnswers } from '../../../env/tools/outcome.js';
 import type { CheckFinding, StateCheck } from '../../../env/tools/prediction.js';
 import { elsewhere, isReal, realResponder } from '../../../env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../env/tools/scripted-user.js';
@@ -650,14 +650,14 @@ export class RowStatistics {
       return;
     }
     this.episodes++;
-    count(this.outcomes, row.outcome.kind);
+    count(this.outcomes, (kept ?? row).outcome.kind);
     for (const { kind } of row.retried ?? []) count(this.retried, kind);
     this.cost = addCosts(this.cost, row.cost);
     this.steps += row.steps.length;
     const { task, return: worth } = kept ?? row;
     if (worth !== null) {
       this.judged++;
-      if (worth > 0.5) this.succeeded++;
+      if (isSuccess(worth)) this.succeeded++;
       this.returnsByTask.set(task, [...(this.returnsByTask.get(task) ?? []), worth]);
     }
     for (const { name, passed } of row.verdict.checks) {

@@ -3,6 +3,7 @@
 
 import { stringify } from 'yaml';
 import type { JsonObject } from '../../../core/canonical-json.js';
+import { outcomeText } from '../../../env/tools/outcome.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { DatasetReport, FilterReport } from '../../quality/filter.js';
 import { type DataFiles, type EpisodeFormat, ONLY_TABLE, type Split } from './format.js';
@@ -165,9 +166,7 @@ export class EpisodeStatistics {
     this.bySplit[record.split]++;
     for (const { backend, modelVersion } of record.steps.flatMap((step) => step.predictions))
       count(this.answers, backend, modelVersion);
-    const { kind } = record.outcome;
-    if (verdict.reward === null)
-      count(this.deciders, `${kind === 'judged' ? 'not decided' : kind.replaceAll('_', ' ')} (reward is null)`);
+    if (verdict.reward === null) count(this.deciders, `${outcomeText(record.outcome, null)} (reward is null)`);
     else {
       this.rewards.judged++;
       this.rewards.sum += verdict.reward;

@@ -1,9 +1,9 @@
 // Conversations as trainers read them: OpenAI's fine-tuning rows, ShareGPT as LLaMA-Factory reads it, and starts for verl.
 
 import { canonicalJson, type JsonObject } from '../../../core/canonical-json.js';
-import { legalToolNames } from '../../../core/tool-names.js';
 import type { ToolsTask } from '../../../env/tools/domain.js';
 import { type AssistantMessage, callsOf, type Message, type ToolCall } from '../../../env/tools/message.js';
+import { wireNames } from '../../../llm/request.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { hash53 } from '../../quality/overlap-filters.js';
 import type { ParquetColumns } from '../parquet-file.js';
@@ -27,24 +27,20 @@ import {
 /** OpenAI: messages with arguments as JSON text, tools, and a weight for each turn of the agent. */
 export function openAiFormat({ tools, adapt }: FormatContext): EpisodeFormat {
   const features = [...lists('messages', 'tools'), { name: 'parallel_tool_calls', dtype: 'bool' }];
-  const legal = legalToolNames(tools.map((tool) => tool.function.name));
-  const named = tools.map((tool) => ({
-    ...tool,
-    function: { ...tool.function, name: legal.get(tool.function.name)! },
-  }));
   // What was never declared may have been called, too.
-  const legalName = (name: string) => legal.get(name) ?? legalToolNames([name]).get(name)!;
-  const isRenamed = [...legal].some(([own, name]) => own !== name);
+  const renamed = wireNames(tools.map((tool) => tool.function.name));
+  const nameOf = (name: string) => renamed?.get(name) ?? wireNames([name])?.get(name) ?? name;
+  const named = tools.map((tool) => ({ ...tool, function: { ...tool.function, name: nameOf(tool.function.name) } }));
   return {
     tables: { [ONLY_TABLE]: { features, isImitated: true } },
     *rows(record): Generator<FormatRow> {
       const learnt = toLastTurn(record.messages, adapt);
       const messages = learnt.map((message, index): JsonObject => {
-        const plain = openAiMessage(message, legalName);
+        const plain = openAiMessage(message, nameOf);
         return message.role === 'assistant' ? { ...plain, weight: record.masked?.includes(index) ? 0 : 1 } : plain;
       });
       if (!messages.some((message) => message.weight === 1)) return;
-      if (isRenamed) adapt("tools renamed to what OpenAI's API takes");
+      if (renamed !== undefined) adapt("tools renamed to what OpenAI's API takes");
       if (learnt.some((message) => message.role === 'assistant' && message.reasoning)) adapt('thoughts left out');
       yield {
         split: record.split,

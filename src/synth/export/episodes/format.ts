@@ -80,12 +80,12 @@ export function toolDefinitions(domain: ToolsDomain): ToolDefinition[] {
 
 /**
  * OpenAI's form: arguments are a JSON text, answers name the call they answer; no thoughts.
- * @param legalName what a tool is called there
+ * @param nameOf what a tool is called there
  */
-export function openAiMessage(message: Message, legalName?: (name: string) => string): JsonObject {
+export function openAiMessage(message: Message, nameOf?: (name: string) => string): JsonObject {
   if (message.role === 'tool') return { role: 'tool', tool_call_id: message.toolCallId, content: message.content };
   if (message.role !== 'assistant') return { role: message.role, content: message.content };
-  const calls = callsOf(message).map((call) => openAiCall({ ...call, name: legalName?.(call.name) ?? call.name }));
+  const calls = callsOf(message).map((call) => openAiCall({ ...call, name: nameOf?.(call.name) ?? call.name }));
   return { role: 'assistant', content: message.content || null, ...(calls.length > 0 && { tool_calls: calls }) };
 }
 
