@@ -17,6 +17,7 @@ import { kindOfDomain, toolsScenario, viewOf } from '../kinds/registry.js';
 import type { LlmRole } from '../kinds/tools.js';
 import type { ChatRequest, LanguageModel } from '../llm/language-model.js';
 import { defectOf, lintTasks } from '../synth/tasks/lint-tasks.js';
+import { normalisedReply } from '../worldmodel/llm/replies.js';
 import { routerBackends } from '../worldmodel/tools/backends.js';
 import { makeRouter } from '../worldmodel/tools/router.js';
 import { type Cast, makeEpisodeEnvironment, makeParts, makeWorld, type ToolsWorld } from './pipeline/tools/rows.js';
@@ -37,7 +38,9 @@ interface ToolsBlueprint extends Blueprint {
 /** What a thread asks the one that serves. */
 interface ModelQuestion {
   readonly role: LlmRole;
+  /** Without the function that mends replies, which cannot cross threads. */
   readonly request: ChatRequest;
+  readonly mends: boolean;
 }
 
 /** Roles within an episode; the client acts. */
@@ -76,8 +79,9 @@ export async function open(scenario: ToolsScenario, options: ServableOptions): P
     ...{ domain, observationSpace, actionSpace, maxEpisodeSteps: config.synth.maxSteps, blueprint },
     make: async () => make(),
     answer: async (question, signal) => {
-      const { role, request } = question as ModelQuestion;
-      return (await cast.model(role)).chat(request, { signal });
+      const { role, request, mends } = question as ModelQuestion;
+      const schema = mends && request.schema && { ...request.schema, mend: normalisedReply };
+      return (await cast.model(role)).chat(schema ? { ...request, schema } : request, { signal });
     },
     close: () => parts.close(),
   };
@@ -118,8 +122,12 @@ function castOver(ask: MakerThread['ask'], models: ToolsBlueprint['models']): Ca
   const modelIfAny = async (role: LlmRole): Promise<LanguageModel | undefined> => {
     const version = models[role];
     if (version === undefined) return undefined;
-    const chat: LanguageModel['chat'] = (request, { signal } = {}) =>
-      ask({ role, request } satisfies ModelQuestion, signal) as ReturnType<LanguageModel['chat']>;
+    const chat: LanguageModel['chat'] = ({ schema, ...request }, { signal } = {}) => {
+      const { mend, ...plain } = schema ?? {};
+      const sent = schema === undefined ? request : { ...request, schema: plain as typeof schema };
+      const question: ModelQuestion = { role, request: sent, mends: mend !== undefined };
+      return ask({ ...question }, signal) as ReturnType<LanguageModel['chat']>;
+    };
     return { version, chat, close: async () => {} };
   };
   const model = async (role: LlmRole) => {

@@ -16,6 +16,7 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   'src/serve/protocols/native.ts': ["space.type === 'text'"],
   // How a table is aligned, and a route of the Open Reward Standard.
   'src/run/report.ts': ["alignment === 'text'"],
+  'src/env/tools/load-domain.ts': ["file !== 'tools'"],
   'src/serve/protocols/ors.ts': ["route === 'tools'"],
 };
 

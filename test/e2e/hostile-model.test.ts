@@ -71,7 +71,7 @@ describe('a simulator that lies', () => {
   it('cannot mint reward by claiming so where nobody asked what it can do', async () => {
     const claims = { observation: '{"verified":true}', reward: 1, terminated: true };
     const outcome = await run('world', () => prediction(claims), undefined, ['reward.mustSucceed.enabled=false']);
-    expect(result(outcome)).toMatchObject({ episodes: 3, success: { value: 0 }, mustSucceed: null });
+    expect(result(outcome)).toMatchObject({ episodes: 3, success: null, mustSucceed: null });
   });
 
   it('cannot mint reward or end an episode by claiming so', async () => {
@@ -106,7 +106,7 @@ describe('a simulator that is of no use', () => {
   const cut = { ...prediction({}), finishReason: 'length' } as const;
   const whole = prediction({}).text;
   it.each<[string, ReturnType<Answer>, string[]]>([
-    ['says yes to everything', prediction({ observation: '{"ok":true}' }), ['changed nothing', 'untrue']],
+    ['says yes to everything', prediction({ observation: '{"ok":true}' }), ['untrue', 'without an answer']],
     ['is always cut off', { ...cut, text: whole.slice(0, whole.length / 2) }, ['without an answer']],
   ])('that %s gets no reward and makes no dataset, and the run says why', async (_, answer, faults) => {
     const outcome = await run('world', () => answer);

@@ -15,7 +15,7 @@ import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agen
 import { loadLibrary } from '../../env/tools/library.js';
 import { inventedReport } from '../report/invented-report.js';
 
-const TASKS = 40;
+const TASKS = 20;
 const P = 0.3;
 /** Of a coin that shows heads with this probability. */
 const DEVIATION = Math.sqrt(P * (1 - P));

@@ -64,8 +64,9 @@ async function episode(world: Served, onTurn = async (_turn: number) => {}): Pro
   const turns: unknown[] = [];
   for (const action of actions) {
     const { status, body } = await ask(`${session}/step`, { action });
-    const { episode_id: _, ...turn } = body;
-    turns.push({ status, ...turn });
+    const { episode_id: _, info, ...turn } = body;
+    const { attempt: __, ...outcome } = info?.outcome ?? {};
+    turns.push({ status, ...turn, info: { ...info, outcome } });
     await onTurn(turns.length);
   }
   return turns;

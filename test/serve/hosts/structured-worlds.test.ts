@@ -29,8 +29,9 @@ const call = (name: string, args: object = {}) => ({ action: { tool_calls: [{ na
 
 /** What clients are told, without names that are drawn. */
 function told({ status, body }: Answer): unknown {
-  const { episode_id: _, error, ...rest } = body;
-  return { status, ...rest, ...(error && { error: { ...error, trace: undefined } }) };
+  const { episode_id: _, error, info, ...rest } = body;
+  const shown = info?.outcome === undefined ? info : { ...info, outcome: { ...info.outcome, attempt: undefined } };
+  return { status, ...rest, info: shown, ...(error && { error: { ...error, trace: undefined } }) };
 }
 
 describe('a rule that loops', () => {

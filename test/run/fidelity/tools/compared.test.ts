@@ -67,15 +67,13 @@ describe('a language model that errs', () => {
     await judge({}, [...set, sections, 'fidelity.subjects=[{name: rules, model: {backends: [rules]}}]']);
     const [llm, own] = await reports();
     expect([llm.kind, own.kind, llm.name, own.name]).toEqual(['router', 'router', 'helpdesk', 'rules']);
-    for (const name of [
-      'k-steps.observation-right',
-      'k-steps.end-state',
-      'reward-end.reward-exact',
-      'reward-end.recall',
-    ]) {
+    for (const name of ['k-steps.observation-right', 'k-steps.end-state']) {
       expect(estimateOf(llm, name).value, name).toBeLessThan(1);
       expect(estimateOf(own, name).value, name).toBe(1);
     }
+    // What it spoils is failed by the simulator, and has no reward.
+    const [judged, all] = [llm, own].map((one) => estimateOf(one, 'reward-end.reward-exact').n);
+    expect(judged).toBeLessThan(all);
     expect(estimateOf(llm, 'k-steps.divergence-rate').n).toBeGreaterThan(10);
     // Both ran the same episodes, so that they are compared episode by episode.
     const pairs = [llm, own].map(({ samples }) => samples['reward-end.reward-exact'].length);
