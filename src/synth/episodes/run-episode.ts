@@ -176,7 +176,10 @@ function nextAttempt(plan: RowPlan, failedAt: number): RowPlan | undefined {
   return { ...plan, attempt, envSeed, agentSeed };
 }
 
-/** A row, tried again where it fails by nothing that the agent did: its group is neither left short nor given a 0. */
+/**
+ * A row, tried again where it fails by nothing that the agent did: its group is neither left short nor given a 0. A row of no group is tried
+ * again for its user alone: what a simulator refused it would refuse again, at the same cost.
+ */
 export async function attempted(
   make: (plan: RowPlan) => Promise<EpisodeRecord>,
   first: RowPlan,
@@ -189,7 +192,9 @@ export async function attempted(
     try {
       const made = await make(plan);
       // Where no reward is given at all, none is missing.
-      next = isOfPolicy(made.outcome) || withheld !== undefined ? undefined : nextAttempt(plan, made.steps.length);
+      const isMissing = withheld === undefined && !isOfPolicy(made.outcome);
+      const isWanted = isMissing && (plan.group >= 0 || made.outcome.kind === 'failed_by_user');
+      next = isWanted ? nextAttempt(plan, made.steps.length) : undefined;
       cost = addCosts(cost, made.cost);
       if (next === undefined) return { ...made, cost, ...(retried.length > 0 && { retried }) };
       retried.push(made.outcome);
