@@ -145,7 +145,7 @@ export interface ReplySchema {
   readonly text: string;
   /** `response_format` as JSON text, strict where the schema can be. */
   readonly formatText: string;
-  /** The value as it is meant, where only its form differs (`mended`, after `mend`), and what is wrong with it; nothing if it fits. */
+  /** The value as it is meant, where only its form differs (`normalized`, after `mend`), and what is wrong with it; nothing if it fits. */
   check(value: Json, mend?: (value: Json) => Json): { value: Json; problems: readonly string[] };
 }
 
@@ -181,7 +181,7 @@ function compile(name: string, schema: JsonObject, text: string): ReplySchema {
     formatText: JSON.stringify({ type: 'json_schema', json_schema: wire }),
     check: (value, mend = (same) => same) => {
       if (validate(value)) return { value, problems: [] };
-      const meant = mended(mend(value), schema);
+      const meant = normalized(mend(value), schema);
       if (validate(meant)) return { value: meant, problems: [] };
       return { value: meant, problems: (validate.errors ?? []).slice(0, MAX_PROBLEMS).map(sentence) };
     },
@@ -269,21 +269,21 @@ function orNull(schema: JsonObject): JsonObject {
  * out, nulls put in for keys that may be null, a list of one or a wrapper opened, numbers and booleans written as text,
  * JSON where its text is wanted. The rest is left as it is, for the schema to refuse.
  */
-export function mended(value: Json, schema: Json | undefined): Json {
+export function normalized(value: Json, schema: Json | undefined): Json {
   if (!isJsonObject(schema ?? null)) return value;
   const { anyOf, items, type } = schema as JsonObject;
   if (value === null && allowsNull(schema as JsonObject)) return null;
   if (Array.isArray(anyOf)) {
     const inner = anyOf.filter((part) => isJsonObject(part) && part.type !== 'null');
-    return inner.length === 1 ? mended(value, inner[0]) : value;
+    return inner.length === 1 ? normalized(value, inner[0]) : value;
   }
   const types = [type].flat();
   if (typeof value === 'string' && !types.includes('string')) return meantBy(value, types);
   if (types[0] === 'string' && value !== null && typeof value !== 'string') return JSON.stringify(value);
   if (Array.isArray(value) && isObjectType(schema as JsonObject))
-    return value.length === 1 ? mended(value[0], schema) : value;
-  if (Array.isArray(value)) return value.map((item) => mended(item, items));
-  return isJsonObject(value) ? mendedObject(value, schema as JsonObject) : value;
+    return value.length === 1 ? normalized(value[0], schema) : value;
+  if (Array.isArray(value)) return value.map((item) => normalized(item, items));
+  return isJsonObject(value) ? normalizedObject(value, schema as JsonObject) : value;
 }
 
 function meantBy(text: string, types: readonly (Json | undefined)[]): Json {
@@ -302,18 +302,18 @@ function meantBy(text: string, types: readonly (Json | undefined)[]): Json {
   return read && isOf(read.value) ? read.value : text;
 }
 
-function mendedObject(value: JsonObject, { properties, required, additionalProperties }: JsonObject): Json {
+function normalizedObject(value: JsonObject, { properties, required, additionalProperties }: JsonObject): Json {
   if (!isJsonObject(properties ?? null)) return value;
   const known = properties as JsonObject;
   const needed = new Set((required ?? []) as readonly string[]);
   const [only] = Object.values(value);
   const isWrapper = Object.keys(value).length === 1 && !Object.keys(value).some((key) => Object.hasOwn(known, key));
   if (isWrapper && isJsonObject(only) && Object.keys(only).some((key) => Object.hasOwn(known, key)))
-    return mendedObject(only, { properties, required, additionalProperties } as JsonObject);
+    return normalizedObject(only, { properties, required, additionalProperties } as JsonObject);
   const kept = Object.entries(value).flatMap(([key, part]): [string, Json][] => {
     const inner = ownValue(known, key);
     if (inner === undefined) return additionalProperties === false ? [] : [[key, part]];
-    return part === null && !needed.has(key) && !allowsNull(inner) ? [] : [[key, mended(part, inner)]];
+    return part === null && !needed.has(key) && !allowsNull(inner) ? [] : [[key, normalized(part, inner)]];
   });
   const missing = [...needed].filter((key) => !Object.hasOwn(value, key) && allowsNull(known[key] ?? false));
   return Object.fromEntries([...kept, ...missing.map((key): [string, Json] => [key, null])]);

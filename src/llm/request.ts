@@ -349,12 +349,12 @@ function messagesText(
   const form = { toolNames, needs };
   if (schema === undefined || structured === 'json_schema')
     return toolNames === undefined && needs.size === 0 ? messagesText : wireMessages(messages, form);
-  const told = `Answer with one JSON object that fits this JSON Schema, and with nothing else:\n${JSON.stringify(schema.schema)}`;
+  const instruction = `Answer with one JSON object that fits this JSON Schema, and with nothing else:\n${JSON.stringify(schema.schema)}`;
   const [first, ...others] = messages;
   return wireMessages(
     first?.role === 'system'
-      ? [{ role: 'system', content: `${first.content}\n\n${told}` }, ...others]
-      : [{ role: 'system', content: told }, ...messages],
+      ? [{ role: 'system', content: `${first.content}\n\n${instruction}` }, ...others]
+      : [{ role: 'system', content: instruction }, ...messages],
     form,
   );
 }

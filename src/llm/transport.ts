@@ -254,8 +254,8 @@ export class ServerFailure extends Error {
       return reverieError('LLM_CONTEXT_EXCEEDED', { url, problem, retryable: false, ofModel: true }, this);
     }
     const isFiltered = FILTERED_STATUSES.has(status!) && FILTERED.test(problem);
-    const told = { problem: `${url}: ${problem}`, hint: refusalHint(status!), retryable: false };
-    return reverieError('LLM_REFUSED', isFiltered ? { ...told, ofModel: true } : told, this);
+    const refusal = { problem: `${url}: ${problem}`, hint: refusalHint(status!), retryable: false };
+    return reverieError('LLM_REFUSED', isFiltered ? { ...refusal, ofModel: true } : refusal, this);
   }
 }
 

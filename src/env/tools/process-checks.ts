@@ -3,7 +3,7 @@
 import type { Json } from '../../core/canonical-json.js';
 import type { CallSpec, CheckResult, VerifierSpec } from './domain.js';
 import { callsOf, type Message, spokenAt, type ToolCall } from './message.js';
-import { holdsValue, valuesIn } from './told.js';
+import { holdsValue, valuesIn } from './stated-values.js';
 
 type Process = Pick<VerifierSpec, 'before' | 'confirmed' | 'never'>;
 

@@ -77,7 +77,7 @@ const savedEpisode = z.strictObject({
   facts: z
     .strictObject({
       ...{ ranOut: z.string().optional(), refused: z.string().optional() },
-      ...{ doubted: z.string().optional(), userFault: z.string().optional(), untold: z.string().optional() },
+      ...{ doubted: z.string().optional(), userFault: z.string().optional(), undecidable: z.string().optional() },
     })
     .default({}),
   /** The environment's own stream, from which seeds of episodes come. */

@@ -10,7 +10,7 @@ import { processChecks } from './process-checks.js';
 import { isSameBut, schemasAt } from './same-sets.js';
 import { isSuccess } from './outcome.js';
 import { initialStateOf, referenceStateOf } from './situation.js';
-import { toldValue } from './told.js';
+import { matchOf } from './stated-values.js';
 
 /**
  * Checks every part of the task's verifier. The reward is 1 if all passed, 0 if any failed (of a task with partial credit the share that
@@ -58,7 +58,7 @@ function checksOf(domain: ToolsDomain, task: ToolsTask, end: EpisodeEnd): CheckR
   const results = [
     ...(state === 'reference' ? [checkReference(domain, task, end.finalState)] : []),
     ...(assert ?? []).map((expected) => checkValue(expected, end.finalState, domain)),
-    ...(communicate ?? []).map((text) => checkTold(text, task.verifier, end)),
+    ...(communicate ?? []).map((text) => checkCommunicated(text, task.verifier, end)),
     ...(called ?? []).map((call) => checkCalled(call, calls, domain)),
     ...(notCalled ?? []).map((name) => checkNotCalled(name, calls)),
     ...processChecks(task.verifier, end.messages),
@@ -115,16 +115,16 @@ function checkValue(
   return result(name, isEqual, isEqual ? `it is ${shown(found)}` : `it is ${shown(found)}, not ${shown(equals)}`);
 }
 
-const TOLD = {
-  told: 'the user was told',
+const MATCH_REASONS = {
+  stated: 'the user was told',
   unread: 'it was said before any answer of a tool held it',
   alternative: 'it was said as one of several alternatives',
-  untold: 'the user was never told',
+  missing: 'the user was never told',
 };
 
-function checkTold(text: string, { communicate = [], grounded = false }: VerifierSpec, { messages }: EpisodeEnd) {
-  const told = toldValue(text, communicate, messages, grounded);
-  return result(`communicate: ${text}`, told === 'told', TOLD[told]);
+function checkCommunicated(text: string, { communicate = [], grounded = false }: VerifierSpec, { messages }: EpisodeEnd) {
+  const match = matchOf(text, communicate, messages, grounded);
+  return result(`communicate: ${text}`, match === 'stated', MATCH_REASONS[match]);
 }
 
 function checkCalled(expected: CallSpec, calls: readonly CallSpec[], { tools }: ToolsDomain): CheckResult {

@@ -167,10 +167,10 @@ function concluded(rows: readonly NoiseRow[], repeats: number): Finding {
     value === null ? NOTHING : { ...found.total, value: end(value), low: end(low), high: end(high) };
   const undecided = rows.length - found.total.n;
   const left = `${undecided} of ${rows.length} tasks were not decided twice, and are left out.`;
-  const told = SOURCES.filter((source) => source !== 'total').map(
+  const shares = SOURCES.filter((source) => source !== 'total').map(
     (source) => `${source} ${shown(found[source].value)}`,
   );
-  const summary = `Played again, a task's reward varies by ${shown(value)} (one standard deviation): ${told.join(', ')}. A gain below ${shown(floor.value)} over as many plays is noise.`;
+  const summary = `Played again, a task's reward varies by ${shown(value)} (one standard deviation): ${shares.join(', ')}. A gain below ${shown(floor.value)} over as many plays is noise.`;
   return findingOf(
     {
       ...{

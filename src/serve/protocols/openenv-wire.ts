@@ -63,8 +63,8 @@ function endingOf({ terminated, truncated, info }: Turn): Record<string, unknown
   if (verdict === undefined) return { ended };
   const { reward } = verdict;
   // No id: what is observed is the same for the same seed.
-  const told = outcome && { outcome: { kind: outcome.kind, cause: outcome.cause } };
-  return { ended, evaluation: { reward, ...(reward === null && { note: UNDECIDED }), ...told } };
+  const details = outcome && { outcome: { kind: outcome.kind, cause: outcome.cause } };
+  return { ended, evaluation: { reward, ...(reward === null && { note: UNDECIDED }), ...details } };
 }
 
 const wires = new WeakMap<Servable, EnvWire>();

@@ -281,7 +281,7 @@ export async function settleVerdict(
   if (judge === undefined || verdict.reward !== null) return { verdict, outcome, cost: NO_COST };
   const decided = await judge(ended, signal);
   // A judge sees what a world does not tell.
-  return { ...settle(decided.verdict, { ...facts, untold: undefined }), cost: decided.cost };
+  return { ...settle(decided.verdict, { ...facts, undecidable: undefined }), cost: decided.cost };
 }
 
 export function episodeRecord(

@@ -110,20 +110,20 @@ export function claimsFilter(): Filter {
   const judge = (record: EpisodeRecord, context: QualityContext): Judgement => {
     const { domain } = context;
     const faults = new Map<number, string>();
-    const befallen = new Set(
+    const faulted = new Set(
       record.steps.flatMap(({ predictions }) => predictions.flatMap(({ fault }) => fault?.call.id ?? [])),
     );
     const stateAt = statesOf(record, context);
     for (const { index, message } of agentTurns(record)) {
       if (isMasked(record, index)) continue;
       const before = record.messages[index - 1];
-      if (callsOf(message).some(({ id }) => befallen.has(id))) continue;
+      if (callsOf(message).some(({ id }) => faulted.has(id))) continue;
       if (isFailedCall(record, message, domain)) faults.set(index, 'a failed call');
       else if (
         callsOf(message).length === 0 &&
         before?.role === 'tool' &&
         before.isError &&
-        !befallen.has(before.toolCallId)
+        !faulted.has(before.toolCallId)
       )
         faults.set(index, 'text after a failed call');
       else if (message.content) {

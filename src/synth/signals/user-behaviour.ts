@@ -17,7 +17,7 @@ export class UserBehaviour {
   private readonly words: number[] = [];
   private readonly openings: number[] = [];
   /** Of the ids and numbers that a user told: share in the opening. */
-  private readonly toldAtOnce: number[] = [];
+  private readonly openingShares: number[] = [];
   private corrected = 0;
   private readonly ends = { thanks: 0, agent: 0, open: 0 };
 
@@ -26,30 +26,30 @@ export class UserBehaviour {
   }
 
   add(messages: readonly Message[]): void {
-    const said = spokenMessages(messages).flatMap(({ role, content }) => (role === 'user' ? [content] : []));
-    if (said.length === 0) return;
-    const lengths = said.map((text) => text.split(/\s+/).filter(Boolean).length);
-    this.turns.push(said.length);
+    const texts = spokenMessages(messages).flatMap(({ role, content }) => (role === 'user' ? [content] : []));
+    if (texts.length === 0) return;
+    const lengths = texts.map((text) => text.split(/\s+/).filter(Boolean).length);
+    this.turns.push(texts.length);
     this.openings.push(lengths[0]);
     this.words.push(...lengths.slice(1));
-    const told = said.map((text) => new Set(text.match(FIGURE) ?? []));
-    const all = new Set(told.flatMap((each) => [...each]));
-    if (all.size > 0) this.toldAtOnce.push(told[0].size / all.size);
-    if (said.slice(1).some((text) => CORRECTS.test(text))) this.corrected += 1;
+    const figures = texts.map((text) => new Set(text.match(FIGURE) ?? []));
+    const all = new Set(figures.flatMap((each) => [...each]));
+    if (all.size > 0) this.openingShares.push(figures[0].size / all.size);
+    if (texts.slice(1).some((text) => CORRECTS.test(text))) this.corrected += 1;
     const isUsers = messages.at(-1)?.role === 'user';
-    this.ends[!isUsers ? 'agent' : THANKS.test(said.at(-1)!) ? 'thanks' : 'open'] += 1;
+    this.ends[!isUsers ? 'agent' : THANKS.test(texts.at(-1)!) ? 'thanks' : 'open'] += 1;
   }
 
   /** For a report. */
   get figures(): Readonly<Record<string, number>> {
-    const { turns, words, openings, toldAtOnce, corrected, ends } = this;
+    const { turns, words, openings, openingShares, corrected, ends } = this;
     const share = (count: number) => rounded(count / Math.max(1, turns.length));
     return {
       conversations: turns.length,
       'turns of a user, mean': rounded(mean(turns)),
       'words of the opening, median': openings.length === 0 ? 0 : median(openings),
       'words of a later turn, median': words.length === 0 ? 0 : median(words),
-      'ids and numbers told in the opening, share': rounded(toldAtOnce.length === 0 ? 0 : mean(toldAtOnce)),
+      'ids and numbers told in the opening, share': rounded(openingShares.length === 0 ? 0 : mean(openingShares)),
       'correct themselves, share': share(corrected),
       'leave with thanks or a goodbye, share': share(ends.thanks),
       'are left by the agent, share': share(ends.agent),

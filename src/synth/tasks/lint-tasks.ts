@@ -7,12 +7,12 @@ import type { CallSpec, EpisodeEnd, ToolsDomain, ToolsTask } from '../../env/too
 import { firstTools, proposalOf } from '../../env/tools/process-checks.js';
 import { isWorkedOutLater, rulesResponder } from '../../env/tools/rules-responder.js';
 import { isSameBut, schemasAt } from '../../env/tools/same-sets.js';
-import { holdsValue, valuesIn } from '../../env/tools/told.js';
+import { holdsValue, valuesIn } from '../../env/tools/stated-values.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { isSolvedAtStart, SOLVED_AT_START } from '../../env/tools/verify-episode.js';
 import { Entities, isRecord } from './entity-swap.js';
 import { checkReference, checksOf, type Played, playCalls } from './task-checks.js';
-import { untoldIds } from './told-ids.js';
+import { undisclosedIds } from './undisclosed-ids.js';
 
 export type FindingKind =
   | 'solved-at-start'
@@ -81,8 +81,8 @@ async function linted(domain: ToolsDomain, task: ToolsTask): Promise<readonly Ta
   const found: Found[] = [];
   const called = [...(reference?.calls ?? []), ...failures.flatMap(({ calls }) => calls)];
   if (rules !== undefined && reference !== undefined && called.every(({ name }) => rules.tools.has(name))) {
-    const told = { ...reference, say: reference.say ?? verifier.communicate?.join('. ') };
-    const asked: Linted = { domain, task: { ...task, reference: told }, responder: rulesResponder(domain, 'rules') };
+    const spoken = { ...reference, say: reference.say ?? verifier.communicate?.join('. ') };
+    const asked: Linted = { domain, task: { ...task, reference: spoken }, responder: rulesResponder(domain, 'rules') };
     found.push(...(await playedFindings(asked)));
   }
   return found.map((one) => ({ task: task.id, ...one }));
@@ -105,7 +105,7 @@ async function playedFindings(asked: Linted): Promise<Found[]> {
   }
   const late = task.reference!.calls.length - answers.length;
   if (late > 0) found.push(defect('reference-fails', `the last ${late} calls of its reference come after its end`));
-  for (const { at, problem } of await untoldIds(asked, answers)) {
+  for (const { at, problem } of await undisclosedIds(asked, answers)) {
     const { calls, say } = task.reference!;
     const others = calls.filter((_, i) => i !== at);
     const { end: without } = await playCalls(asked, others, say);
@@ -224,8 +224,8 @@ function cheatsOf({ domain, task }: Linted, { answers, end }: Played, isIdle: bo
     add('passes-words', 'claims without doing', { calls: without((i) => acts.includes(i)), say: say ?? 'Done.' });
   // A word may be told of a refusal that needs no look-up; a number or an id was read somewhere.
   else if (communicate.some((value) => /\d/.test(value)) && calls.length > 0) {
-    const heard = [task.user.opening ?? task.user.goal, ...(task.user.script ?? []).map((line) => line.say)].join('\n');
-    const isGiven = communicate.every((value) => holdsValue(heard, value));
+    const userText = [task.user.opening ?? task.user.goal, ...(task.user.script ?? []).map((line) => line.say)].join('\n');
+    const isGiven = communicate.every((value) => holdsValue(userText, value));
     const hint = isGiven ? ', which the user has said' : ': `grounded: true` asks that it was read first';
     add('passes-unread', 'says it and looks nothing up', { calls: [], hint, shuts: isGiven });
   }

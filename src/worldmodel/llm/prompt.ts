@@ -279,11 +279,11 @@ function signatures(tools: readonly ToolSpec[]): string[] {
     });
     const type = typeText({ ...parameters, properties: Object.fromEntries(given) }, NO_NAMES);
     const ends = terminates === true ? ', ends the episode' : '';
-    const told = {
+    const extras = {
       ...(returns && { returns }),
       ...(enforces && { enforces: enforces as unknown as Json }),
     } as JsonObject;
-    const declared = Object.keys(told).length === 0 ? '' : ` ${oneLine(told)}`;
+    const declared = Object.keys(extras).length === 0 ? '' : ` ${oneLine(extras)}`;
     return `${kind}${ends} ${name}${type}: ${oneLineOf(description)}${declared}`;
   });
 }
@@ -421,7 +421,7 @@ interface Addition {
 }
 
 /** What was told up to a call, by the message that answered it: an episode's messages are the same objects for all its calls. */
-export type Told = WeakMap<
+export type EpisodeTexts = WeakMap<
   Message,
   { readonly row: number; readonly start: JsonObject; readonly episode: EpisodeText }
 >;
@@ -528,7 +528,7 @@ export function episodeText(
   query: CallQuery,
   limits: EpisodeLimits,
   recordsOf: RecordsOf,
-  told: Told,
+  texts: EpisodeTexts,
   refused?: Refused,
 ): string {
   const { domain, task, state, call } = query;
@@ -541,7 +541,7 @@ export function episodeText(
   ];
   const request =
     refused === undefined ? 'Answer the call.' : 'Your answer in section Refused has problems. Answer the call anew.';
-  return [episodeUpTo(query, start, limits, recordsOf, told).text, renderSections(sections), request].join('\n\n');
+  return [episodeUpTo(query, start, limits, recordsOf, texts).text, renderSections(sections), request].join('\n\n');
 }
 
 function episodeUpTo(
@@ -549,17 +549,17 @@ function episodeUpTo(
   start: JsonObject,
   limits: EpisodeLimits,
   recordsOf: RecordsOf,
-  told: Told,
+  texts: EpisodeTexts,
 ): EpisodeText {
   const calls = new Map(messages.flatMap(callsOf).map((made) => [made.id, made]));
   const made: ToolCall[] = [];
   let episode = new EpisodeText(start, limits);
   let entries: JsonObject[] = [];
   const add = (answered: ToolCall, answer?: Message) => {
-    const known = answer && told.get(answer);
+    const known = answer && texts.get(answer);
     const isSame = known?.row === row && known.start === start;
     episode = isSame ? known.episode : episode.with(answered, entries, recordsOf(answered, made));
-    if (answer) told.set(answer, { row, start, episode });
+    if (answer) texts.set(answer, { row, start, episode });
     made.push(answered);
     entries = [];
   };

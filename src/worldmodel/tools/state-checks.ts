@@ -53,7 +53,7 @@ interface StateQuery {
 type Found = readonly string[] | 'held' | 'unchecked' | undefined;
 
 const CHECKS: Readonly<Record<Exclude<StateCheck, 'repeated'>, (query: StateQuery) => Found>> = {
-  values: valuesTold,
+  values: contradictedValues,
   unknown: unknownAnswered,
   missing: existingDenied,
   unchanged: successWithoutChange,
@@ -89,7 +89,7 @@ function recordsOf(state: JsonObject, given: JsonObject): { key: string; record:
 }
 
 /** What arguments say, without their names. */
-function saidIn(given: JsonObject): readonly string[] {
+function textsOfArguments(given: JsonObject): readonly string[] {
   return textsIn(Object.values(given));
 }
 
@@ -111,14 +111,14 @@ const shown = (value: Json | undefined) => {
 
 // What is told of records.
 
-function valuesTold(query: StateQuery): Found {
+function contradictedValues(query: StateQuery): Found {
   const { domain, tool, after, call, proposal, records = [] } = query;
   if (proposal.isError || tool.kind === 'generic' || domain.rendering !== undefined) return undefined;
   const others = records.filter((step) => step.call.name === call.name);
-  const told = readObservation(proposal.observation) ?? phraseRead(query, others);
-  if (told === undefined) return proposal.observation.trim() === '' ? undefined : 'unchecked';
+  const claim = readObservation(proposal.observation) ?? phraseRead(query, others);
+  if (claim === undefined) return proposal.observation.trim() === '' ? undefined : 'unchecked';
   const reading = new Reading(after, call, denials(query, others));
-  reading.root(told);
+  reading.root(claim);
   if (reading.faults.length > 0) return reading.faults.slice(0, MOST_FAULTS).map(({ text }) => text);
   return reading.held > 0 ? 'held' : 'unchecked';
 }
@@ -150,30 +150,30 @@ class Reading {
     this.tool = call.name;
     this.given = call.arguments;
     this.called = calledBy(state, call.arguments);
-    this.asked = saidIn(call.arguments);
+    this.asked = textsOfArguments(call.arguments);
   }
 
-  root(told: Json): void {
-    if (!isJsonObject(told)) {
-      this.list(told);
+  root(claim: Json): void {
+    if (!isJsonObject(claim)) {
+      this.list(claim);
       return;
     }
-    const subject = this.object(told, undefined, this.called);
+    const subject = this.object(claim, undefined, this.called);
     const peers = this.called.filter(({ collection }) => collection === subject?.collection);
     if (subject === undefined || peers.length === 0 || peers.some(({ id }) => id === subject.id)) return;
-    const isOwn = Object.entries(told).some(
+    const isOwn = Object.entries(claim).some(
       ([key, id]) => String(id) === subject.id && isKeyOf(key, subject.collection),
     );
     // `get_manager` answers with what the `manager` of the named record is.
     const isLinked = ({ id, value }: StateRecord) =>
-      (!isOwn && holds(told, id)) ||
+      (!isOwn && holds(claim, id)) ||
       Object.entries(value).some(([key, of]) => of === subject.id && plainKey(this.tool).includes(plainKey(key)));
     if (!peers.some(isLinked)) this.fault('', `answers about ${nameOf(subject)}, the call names ${nameOf(peers[0])}`);
   }
 
-  private list(told: Json, isWhole = true): void {
-    if (!Array.isArray(told)) return;
-    for (const each of told) {
+  private list(claim: Json, isWhole = true): void {
+    if (!Array.isArray(claim)) return;
+    for (const each of claim) {
       if (isJsonObject(each)) this.selected(this.object(each, undefined, []), isWhole);
       else this.list(each, false);
     }
@@ -194,18 +194,18 @@ class Reading {
 
   /** @param structural the record, or the part of one, that it is known to be; @param near records that it may be about */
   private object(
-    told: JsonObject,
+    claim: JsonObject,
     structural: StateRecord | undefined,
     near: readonly StateRecord[],
   ): StateRecord | undefined {
-    const named = recordsOf(this.state, scalarsOf(told));
-    const { subject, equals } = structural ? { subject: structural, equals: [] } : this.subjectOf(told, named, near);
+    const named = recordsOf(this.state, scalarsOf(claim));
+    const { subject, equals } = structural ? { subject: structural, equals: [] } : this.subjectOf(claim, named, near);
     const around = [...named.map(({ record }) => record), ...near, ...(subject ? this.referred(subject) : [])];
     const joined = [
       ...around,
-      ...[...(subject ? [subject] : []), ...around].flatMap((each) => this.within(each, told)),
+      ...[...(subject ? [subject] : []), ...around].flatMap((each) => this.within(each, claim)),
     ];
-    for (const [key, value] of Object.entries(told)) {
+    for (const [key, value] of Object.entries(claim)) {
       if (typeof value !== 'object' || value === null) {
         this.leaf(key, value, subject, equals, joined);
         continue;
@@ -219,7 +219,7 @@ class Reading {
       if (own !== undefined) this.object(value as JsonObject, own, []);
       else if (isJsonObject(value)) {
         const kin = [...near, ...joined].filter(({ collection }) => isKeyOf(key, collection));
-        const isWrapper = Object.values(told).every((each) => typeof each === 'object' && each !== null);
+        const isWrapper = Object.values(claim).every((each) => typeof each === 'object' && each !== null);
         this.object(value, undefined, kin.length > 0 ? kin.slice(0, 1) : isWrapper ? near : []);
       } else this.list(value);
     }
@@ -227,10 +227,10 @@ class Reading {
   }
 
   /** The record that an object is about, and those that it names by their own fields just as well. */
-  private subjectOf(told: JsonObject, named: ReturnType<typeof recordsOf>, near: readonly StateRecord[]) {
+  private subjectOf(claim: JsonObject, named: ReturnType<typeof recordsOf>, near: readonly StateRecord[]) {
     const candidates = unique([...named.map(({ record }) => record), ...near]);
     const isOwn = ({ id, value }: StateRecord) =>
-      Object.entries(told).some(([key, each]) => {
+      Object.entries(claim).some(([key, each]) => {
         const field = fieldOf(value, key);
         return field !== undefined && String(each) === id && String(value[field]) === id;
       });
@@ -244,7 +244,7 @@ class Reading {
     const free = candidates.filter((b) => !candidates.some((a) => leads(a, b) && !leads(b, a)));
     const scored = (free.length > 0 ? free : candidates).map((record) => {
       const isSelf = named.some((one) => nameOf(one.record) === nameOf(record) && isKeyOf(one.key, record.collection));
-      const shared = sharedFields(told, record.value);
+      const shared = sharedFields(claim, record.value);
       return { record, score: 2 * shared + (isOwn(record) || isSelf ? 3 : 0) + (near.includes(record) ? 1 : 0) };
     });
     scored.sort((a, b) => b.score - a.score);
@@ -252,9 +252,9 @@ class Reading {
     return { subject, equals: candidates.filter((each) => each !== subject && isOwn(each)) };
   }
 
-  private bestOf(told: JsonObject, records: readonly StateRecord[]): readonly StateRecord[] {
-    const shared = records.filter(({ value }) => sharedFields(told, value) > 0);
-    return shared.sort((a, b) => sharedFields(told, b.value) - sharedFields(told, a.value));
+  private bestOf(claim: JsonObject, records: readonly StateRecord[]): readonly StateRecord[] {
+    const shared = records.filter(({ value }) => sharedFields(claim, value) > 0);
+    return shared.sort((a, b) => sharedFields(claim, b.value) - sharedFields(claim, a.value));
   }
 
   /** By fields that name one record each. */
@@ -263,8 +263,8 @@ class Reading {
   }
 
   /** Parts of a record: those that are there once, and those that call or object choose, as a flight's `dates`, by the day. */
-  private within(record: StateRecord, told: JsonObject): StateRecord[] {
-    const chosen = [...this.asked, ...Object.values(scalarsOf(told)).map(String)];
+  private within(record: StateRecord, claim: JsonObject): StateRecord[] {
+    const chosen = [...this.asked, ...Object.values(scalarsOf(claim)).map(String)];
     return Object.entries(record.value).flatMap(([field, map]) => {
       if (!isJsonObject(map)) return [];
       if (Object.values(map).some((each) => !isJsonObject(each))) return [partOf(record, field)];
@@ -276,12 +276,12 @@ class Reading {
 
   private leaf(
     key: string,
-    told: Json,
+    claim: Json,
     subject: StateRecord | undefined,
     equals: readonly StateRecord[],
     joined: readonly StateRecord[],
   ): void {
-    if (ANSWER_KEYS.test(key) && ANSWER_WORDS.test(String(told))) return;
+    if (ANSWER_KEYS.test(key) && ANSWER_WORDS.test(String(claim))) return;
     const of = (records: readonly StateRecord[]) =>
       records.flatMap((record) => {
         const field = fieldOf(record.value, key);
@@ -289,16 +289,16 @@ class Reading {
       });
     const first = of(subject === undefined ? [] : [subject]);
     // A record that the key itself names says nothing of whether that is the right one.
-    const own = [...first, ...of(equals).filter(({ record }) => first.length === 0 || record.id !== String(told))];
+    const own = [...first, ...of(equals).filter(({ record }) => first.length === 0 || record.id !== String(claim))];
     const prefixed = own.length > 0 || subject === undefined ? [] : this.prefixed(key, subject, equals);
-    const places = [own, prefixed, told === null ? [] : of(joined)].find((found) => found.length > 0) ?? [];
+    const places = [own, prefixed, claim === null ? [] : of(joined)].find((found) => found.length > 0) ?? [];
     if (places.length === 0) return;
     this.judge(
       key,
-      places.map(({ record, held }) => this.isTold(told, held, record)),
+      places.map(({ record, held }) => this.isConsistent(claim, held, record)),
       () => {
         const { record, held } = places[0];
-        return `says ${key} ${shown(told)}, the record ${nameOf(record)} has ${shown(held)}`;
+        return `says ${key} ${shown(claim)}, the record ${nameOf(record)} has ${shown(held)}`;
       },
     );
   }
@@ -324,14 +324,14 @@ class Reading {
   }
 
   /** A field that names a record may be told in the words of that record. */
-  private isTold(told: Json, held: Json, { value }: StateRecord): boolean | undefined {
-    const alike = isAlike(told, held);
-    if (alike !== false || typeof told !== 'string' || typeof held !== 'string') return alike;
-    if (recordsNamed(this.state, told).length > 0) return false;
+  private isConsistent(claim: Json, held: Json, { value }: StateRecord): boolean | undefined {
+    const alike = isAlike(claim, held);
+    if (alike !== false || typeof claim !== 'string' || typeof held !== 'string') return alike;
+    if (recordsNamed(this.state, claim).length > 0) return false;
     const [record] = recordsNamed(this.state, held).filter((one) => one.value !== value);
     if (record === undefined) return false;
     // Of several records of its kind it must be the one that the words fit best.
-    const words = wordsOf(told);
+    const words = wordsOf(claim);
     const fitOf = (one: JsonObject) => {
       const own = new Set(wordsOf(textsIn(one).join(' ')));
       return words.filter((word) => own.has(word)).length;
@@ -342,31 +342,31 @@ class Reading {
     );
   }
 
-  private deep(key: string, told: Json, held: Json, place: StateRecord): void {
-    if (isJsonObject(told)) {
-      const [record] = isJsonObject(held) ? [place] : this.bestOf(told, recordsNamed(this.state, held));
+  private deep(key: string, claim: Json, held: Json, place: StateRecord): void {
+    if (isJsonObject(claim)) {
+      const [record] = isJsonObject(held) ? [place] : this.bestOf(claim, recordsNamed(this.state, held));
       if (record === undefined) return;
-      if (isJsonObject(held)) this.keysOf(key, told, held, place);
-      this.object(told, record, []);
-    } else if (Array.isArray(told)) this.elements(key, told, held, place);
+      if (isJsonObject(held)) this.keysOf(key, claim, held, place);
+      this.object(claim, record, []);
+    } else if (Array.isArray(claim)) this.elements(key, claim, held, place);
   }
 
   /** Keys of a map by ids: what is told to be in it is in it. */
-  private keysOf(key: string, told: JsonObject, held: JsonObject, place: StateRecord): void {
-    for (const id of Object.keys(told)) {
+  private keysOf(key: string, claim: JsonObject, held: JsonObject, place: StateRecord): void {
+    for (const id of Object.keys(claim)) {
       if (Object.hasOwn(held, id) || recordsNamed(this.state, id).length === 0) continue;
       this.judge(key, [false], () => `says ${key} has ${id}, ${nameOf(place)} has not`);
     }
   }
 
-  private elements(key: string, told: readonly Json[], held: Json, place: StateRecord): void {
+  private elements(key: string, claim: readonly Json[], held: Json, place: StateRecord): void {
     const isMap = isJsonObject(held);
     if (!isMap && !Array.isArray(held)) return;
     const [keys, values] = isMap ? [Object.keys(held), Object.values(held)] : [[], held as Json[]];
-    if (told.length === 0 && values.length > 0)
+    if (claim.length === 0 && values.length > 0)
       this.judge(key, [false], () => `says ${key} has nothing, ${nameOf(place)} has ${values.length}`);
     const free = new Set(values.filter(isJsonObject));
-    for (const each of told) {
+    for (const each of claim) {
       if (isJsonObject(each)) {
         const of = Object.values(scalarsOf(each)).find((value) => keys.includes(String(value)));
         const records = of === undefined ? [...free] : [(held as JsonObject)[String(of)]].filter(isJsonObject);
@@ -384,10 +384,10 @@ class Reading {
   }
 
   /** One of these must be what is told of it; of several the nearest is named. */
-  private element(told: JsonObject, parts: readonly JsonObject[], place: StateRecord): JsonObject {
+  private element(claim: JsonObject, parts: readonly JsonObject[], place: StateRecord): JsonObject {
     const tries = parts.map((value, at) => {
       const trial = new Reading(this.state, { name: '', arguments: {} }, this.other);
-      trial.object(told, { ...place, id: `${place.id}/${at}`, value }, []);
+      trial.object(claim, { ...place, id: `${place.id}/${at}`, value }, []);
       return { trial, value };
     });
     tries.sort((a, b) => a.trial.faults.length - b.trial.faults.length || b.trial.held - a.trial.held);
@@ -427,8 +427,8 @@ function scalarsOf(value: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(value).filter(([, each]) => typeof each !== 'object'));
 }
 
-function sharedFields(told: JsonObject, value: JsonObject): number {
-  return Object.keys(told).filter((key) => fieldOf(value, key) !== undefined).length;
+function sharedFields(claim: JsonObject, value: JsonObject): number {
+  return Object.keys(claim).filter((key) => fieldOf(value, key) !== undefined).length;
 }
 
 function partOf(record: StateRecord, field: string, value: JsonObject = record.value): StateRecord {
@@ -484,10 +484,10 @@ function denials(query: StateQuery, steps: readonly ExperienceStep[]): ReadonlyS
 
 function faultsOf(query: StateQuery, step: ExperienceStep): readonly Fault[] {
   const after = statesAround(query, step)?.after;
-  const told = after && readObservation(step.observation);
-  if (after === undefined || told === undefined) return [];
+  const claim = after && readObservation(step.observation);
+  if (after === undefined || claim === undefined) return [];
   const reading = new Reading(after, step.call);
-  reading.root(told);
+  reading.root(claim);
   return reading.faults;
 }
 
@@ -507,7 +507,7 @@ function phraseRead(query: StateQuery, steps: readonly ExperienceStep[]): JsonOb
       }
     }
     const keys: string[] = [];
-    const texts = [...fields.keys(), ...saidIn(step.call.arguments)].filter((text) => text.trim() !== '');
+    const texts = [...fields.keys(), ...textsOfArguments(step.call.arguments)].filter((text) => text.trim() !== '');
     texts.sort((a, b) => b.length - a.length || (a < b ? -1 : 1));
     if (texts.length === 0) continue;
     const any = new RegExp(`(?<![\\p{L}\\p{N}])(?:${texts.map(escaped).join('|')})(?![\\p{L}\\p{N}])`, 'gu');
@@ -562,9 +562,9 @@ function recordsContradicted(query: StateQuery): Found {
       return [`is ${proposal.isError ? 'refused' : 'answered'}, ${from} ${was}: ${shown(step.observation)}`];
     }
     found = 'held';
-    const [told, held] = [proposal.observation, step.observation].map(readObservation);
-    if (proposal.isError || tool.kind === 'generic' || !isJsonObject(told) || !isJsonObject(held)) continue;
-    const differs = Object.entries(told).find(([key, value]) => isAlike(value, held[key] ?? value) === false);
+    const [claim, held] = [proposal.observation, step.observation].map(readObservation);
+    if (proposal.isError || tool.kind === 'generic' || !isJsonObject(claim) || !isJsonObject(held)) continue;
+    const differs = Object.entries(claim).find(([key, value]) => isAlike(value, held[key] ?? value) === false);
     if (differs !== undefined)
       return [`says ${differs[0]} ${shown(differs[1])}, ${from} says ${shown(held[differs[0]])}`];
   }
@@ -624,15 +624,15 @@ function unknownAnswered(query: StateQuery): Found {
 
 /** Whether an answer holds nothing beyond what was asked: an empty list, `false`, none. */
 function isDenial(observation: string, { arguments: given }: CallSpec): boolean {
-  const asked = saidIn(given);
+  const asked = textsOfArguments(given);
   const says = (value: Json): boolean => {
     if (typeof value === 'object' && value !== null) return Object.values(value).some((each) => says(each as Json));
     return value !== null && value !== false && value !== 0 && value !== '' && !asked.includes(String(value));
   };
-  const told = readObservation(observation);
-  if (told === undefined)
+  const claim = readObservation(observation);
+  if (claim === undefined)
     return observation.trim() === '' || /\b(no|none|not|nothing|invalid|unknown)\b/i.test(observation);
-  return !says(told) || (isJsonObject(told) && Object.values(told).includes(false));
+  return !says(claim) || (isJsonObject(claim) && Object.values(claim).includes(false));
 }
 
 const NOT_FOUND =
@@ -682,8 +682,8 @@ function successWithoutChange(query: StateQuery): Found {
   const isSeen = ({ call: { name }, isError, operations }: ExperienceStep) =>
     name === call.name && !isError && operations?.length === 0;
   // To repeat the call is to say that it was done.
-  const told = readObservation(proposal.observation);
-  const isNo = isJsonObject(told) ? Object.values(told).includes(false) : isDenial(proposal.observation, call);
+  const claim = readObservation(proposal.observation);
+  const isNo = isJsonObject(claim) ? Object.values(claim).includes(false) : isDenial(proposal.observation, call);
   if (isNo || records.some(isSeen) || isAlreadySo(state, call)) return 'unchecked';
   return [`says that ${call.name} succeeded, and changes nothing`];
 }
@@ -711,7 +711,7 @@ function changesOfOthers(query: StateQuery): Found {
   const direct = recordsOf(state, call.arguments).map(({ record }) => record);
   const changed = changedRecords(state, after);
   if (direct.length === 0) return changed.length > 0 ? 'unchecked' : undefined;
-  const texts = saidIn(call.arguments).filter((text) => text.length > 2);
+  const texts = textsOfArguments(call.arguments).filter((text) => text.length > 2);
   const words = texts.flatMap((text) => text.split(/[\s,;()]+/));
   const kinds = new Set(direct.map(({ collection }) => collection));
   const valuesOf = ({ collection, id }: StateRecord): JsonObject[] =>
@@ -731,7 +731,7 @@ function changesOfOthers(query: StateQuery): Found {
     const isReferring = !kinds.has(record.collection) && texts.some((text) => holds(record.value, text));
     if (!isNear && !isReferring)
       return [`changes ${nameOf(record)}, which neither the call nor a record that it refers to names`];
-    return direct.some((one) => nameOf(one) === nameOf(record)) ? otherThanSaid(record, after, call) : [];
+    return direct.some((one) => nameOf(one) === nameOf(record)) ? wrongValues(record, after, call) : [];
   });
   return problems.length > 0 ? problems : 'held';
 }
@@ -746,17 +746,17 @@ function changedRecords(before: JsonObject, after: JsonObject): StateRecord[] {
   });
 }
 
-function otherThanSaid(
+function wrongValues(
   { collection, id, value }: StateRecord,
   after: JsonObject,
   { arguments: given }: CallSpec,
 ): string[] {
   const now = collectionsOf(after).get(collection)?.get(id);
-  return Object.entries(given).flatMap(([key, said]) => {
+  return Object.entries(given).flatMap(([key, asked]) => {
     const field = now && fieldOf(now, key);
-    if (field === undefined || typeof said !== 'string' || said === id || SECRET.test(key)) return [];
+    if (field === undefined || typeof asked !== 'string' || asked === id || SECRET.test(key)) return [];
     const is = now![field];
-    if (typeof is !== 'string' || is === value[field] || isAlike(is, said) !== false) return [];
-    return [`sets ${key} of ${collection}/${id} to ${shown(is)}, the call says ${shown(said)}`];
+    if (typeof is !== 'string' || is === value[field] || isAlike(is, asked) !== false) return [];
+    return [`sets ${key} of ${collection}/${id} to ${shown(is)}, the call says ${shown(asked)}`];
   });
 }

@@ -7,7 +7,7 @@ import type { Responder } from '../../env/tools/tools-family.js';
 import { Entities, wordsOf } from './entity-swap.js';
 import { idsIn, type Played, playCalls } from './task-checks.js';
 
-interface Untold {
+interface UndisclosedId {
   /** Place of the call in the solution. */
   readonly at: number;
   readonly problem: string;
@@ -20,18 +20,18 @@ interface Asked {
 }
 
 /** One sentence for each, and the call that needs it. Reads are run with what is known, again and again, before an id counts as told by nobody. */
-export async function untoldIds({ domain, task, responder }: Asked, answers: Played['answers']): Promise<Untold[]> {
+export async function undisclosedIds({ domain, task, responder }: Asked, answers: Played['answers']): Promise<UndisclosedId[]> {
   const { user } = task;
-  const said = [user.opening, user.goal, user.persona, ...(user.script ?? []).map(({ say }) => say)];
+  const userTexts = [user.opening, user.goal, user.persona, ...(user.script ?? []).map(({ say }) => say)];
   // What a tool allows is known; what its description has for example is not.
   const offered = domain.tools.map(({ parameters }) =>
     JSON.stringify(parameters, (key, value) => (key === 'description' || key === 'examples' ? undefined : value)),
   );
-  let known = [...said, domain.policy, ...offered].join('\n');
+  let known = [...userTexts, domain.policy, ...offered].join('\n');
   let readable: Readable | undefined;
-  const spoken = [...new Set(wordsOf(said.join(' ')))].filter((word) => word.length > 3).slice(0, MOST_WORDS);
+  const spoken = [...new Set(wordsOf(userTexts.join(' ')))].filter((word) => word.length > 3).slice(0, MOST_WORDS);
   const entities = new Entities(initialStateOf(domain, task));
-  const faults = new Map<string, Untold>();
+  const faults = new Map<string, UndisclosedId>();
   for (const [at, { call, prediction }] of answers.entries()) {
     const ids = [...new Set([...idsIn(call.arguments), ...namesIn(call.arguments, entities)])];
     for (const id of ids) {
@@ -120,9 +120,9 @@ function argumentsFor(
   const found = records.flatMap(([id, record]): JsonObject[] => {
     const fields = fieldsOf(record);
     const given = wanted.map(([name]) => [name, fields.get(name) ?? (ID_NAME.test(name) ? id : undefined)] as const);
-    const isHeard = ([, value]: (typeof given)[number]) =>
+    const isDisclosed = ([, value]: (typeof given)[number]) =>
       value !== undefined && (words.has(value) || partsOf(value).every((part) => words.has(part)));
-    return given.every(isHeard) ? [Object.fromEntries(given) as JsonObject] : [];
+    return given.every(isDisclosed) ? [Object.fromEntries(given) as JsonObject] : [];
   });
   if (found.length > 0 || wanted.length > 1) return found;
   const [[name]] = wanted;

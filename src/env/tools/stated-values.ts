@@ -4,32 +4,32 @@
 import { type Message, spokenAt } from './message.js';
 
 /** `unread`: it was said, but no answer of a tool had held it before. */
-export type Told = 'told' | 'unread' | 'alternative' | 'untold';
+export type Match = 'stated' | 'unread' | 'alternative' | 'missing';
 
 /**
  * @param all  values that the task wants told: a list of these is no guess, one with any other value is
  * @param grounded  whether an answer of a tool must have held the value before it is said
  */
-export function toldValue(
+export function matchOf(
   wanted: string,
   all: readonly string[],
   messages: readonly Message[],
   grounded: boolean,
-): Told {
+): Match {
   const sayings = messages.map((_, i) => {
     const said = spokenAt(messages, i);
     return said?.role === 'assistant' ? said.content : undefined;
   });
   let isRead = !grounded;
-  let best: Told = 'untold';
+  let best: Match = 'missing';
   for (const [i, message] of messages.entries()) {
     if (message.role === 'tool' && message.isError !== true) isRead ||= placesOf(message.content, wanted).length > 0;
     const said = sayings[i];
     if (said === undefined) continue;
-    const told = toldIn(said, sayings.slice(i + 1), wanted, all);
-    if (told === 'told' && isRead) return 'told';
-    if (told === 'told') best = 'unread';
-    else if (best === 'untold') best = told;
+    const match = matchIn(said, sayings.slice(i + 1), wanted, all);
+    if (match === 'stated' && isRead) return 'stated';
+    if (match === 'stated') best = 'unread';
+    else if (best === 'missing') best = match;
   }
   return best;
 }
@@ -50,18 +50,18 @@ interface Token {
   readonly end: number;
 }
 
-function toldIn(text: string, later: readonly (string | undefined)[], wanted: string, all: readonly string[]): Told {
+function matchIn(text: string, later: readonly (string | undefined)[], wanted: string, all: readonly string[]): Match {
   const places = placesOf(text, wanted);
   const values = tokensOf(text).filter((token) => /\d/.test(token.text));
   const isOther = (value: string) => !all.some((each) => isSameToken(value, each));
-  let best: Told = 'untold';
+  let best: Match = 'missing';
   for (const place of places) {
     const at = values.findIndex((value) => value.at === place.at);
     if (isDenied(text.slice(0, place.at), at < 0)) continue;
     const others = at < 0 ? otherWords(text, place) : alternativesOf(text, values, at).map((token) => token.text);
     if (others.some(isOther)) best = 'alternative';
-    else if (at >= 0 && isTakenBack(text, place, later, isOther)) best = 'alternative';
-    else return 'told';
+    else if (at >= 0 && isContradicted(text, place, later, isOther)) best = 'alternative';
+    else return 'stated';
   }
   return best;
 }
@@ -97,7 +97,7 @@ function isDenied(before: string, isWords: boolean): boolean {
 }
 
 /** Whether the same is said of another value: beside it, or afterwards. "It is 10. It is 12." tells neither. */
-function isTakenBack(
+function isContradicted(
   text: string,
   place: Token,
   later: readonly (string | undefined)[],
