@@ -14,7 +14,7 @@ export type JsonReading =
 /** Longer texts are not repaired: what is that long and broken was cut off or is no JSON. */
 const LONGEST_REPAIR = 256 * 1024;
 
-/** Reads JSON, which may stand in a code fence or amid sentences (with braces of their own) and may have small faults. */
+/** Parses JSON, which may be in a code fence or within sentences (with braces of their own) and may have small faults. */
 export function readJson(written: string, maxDepth: number): JsonReading {
   const text = written.replace(/^\uFEFF/, '');
   if (depthExceeds(text, maxDepth)) return { ok: false, problem: `it is nested deeper than ${maxDepth} levels` };
@@ -26,10 +26,10 @@ export function readJson(written: string, maxDepth: number): JsonReading {
   return repair(fenced ?? outermostBraces(text) ?? text, maxDepth);
 }
 
-/** Starts that are tried at most. */
+/** Maximum number of start positions to try. */
 const MOST_STARTS = 50;
 
-/** The longest object or list of several values amid other text that is whole JSON. */
+/** The longest valid object or list of several values within other text. */
 function longestPart(text: string) {
   let best: { length: number; part: ReturnType<typeof parse> } | undefined;
   let at = 0;
@@ -71,7 +71,7 @@ function repair(text: string, maxDepth: number): JsonReading {
   if (text.length > LONGEST_REPAIR || bracketsExceed(text, maxDepth)) return faulty;
   try {
     const repaired = parse(jsonrepair(text));
-    // Any sentence can be repaired to a string.
+    // jsonrepair turns any sentence into a string.
     return repaired && typeof repaired.value === 'object' ? { ...repaired, repaired: true } : faulty;
   } catch (error) {
     return { ok: false, problem: `it is not JSON (${(error as Error).message})` };
@@ -145,7 +145,7 @@ export interface ReplySchema {
   readonly text: string;
   /** `response_format` as JSON text, strict where the schema can be. */
   readonly formatText: string;
-  /** The value as it is meant, where only its form differs (`normalized`, after `mend`), and what is wrong with it; nothing if it fits. */
+  /** The value in normal form (`normalized`, after `mend`), with its remaining problems. */
   check(value: Json, mend?: (value: Json) => Json): { value: Json; problems: readonly string[] };
 }
 
@@ -265,9 +265,9 @@ function orNull(schema: JsonObject): JsonObject {
 }
 
 /**
- * A reply in the form of its schema where what is meant is clear: unknown keys and nulls that stand for missing ones taken
- * out, nulls put in for keys that may be null, a list of one or a wrapper opened, numbers and booleans written as text,
- * JSON where its text is wanted. The rest is left as it is, for the schema to refuse.
+ * Normalizes a reply to its schema where the intention is clear: drops unknown keys and nulls of optional
+ * keys, adds null for nullable keys, unwraps lists of one and wrappers, parses numbers and booleans written as
+ * text, and writes JSON as text if the schema wants text. The schema refuses the rest.
  */
 export function normalized(value: Json, schema: Json | undefined): Json {
   if (!isJsonObject(schema ?? null)) return value;

@@ -191,7 +191,7 @@ function roundRng(seed: number, round: number): Rng {
   return Rng.fromSeed(seed).split('text-groups').split('round', round);
 }
 
-/** Attempts at an episode of a group that fails by nothing that the policy did. */
+/** Attempts at an episode of a group that fails without the policy's fault. */
 const ATTEMPTS = 3;
 
 /**

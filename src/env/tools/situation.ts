@@ -24,7 +24,7 @@ export interface Situation {
   /** The whole conversation; the first message is the domain's policy. */
   readonly messages: readonly Message[];
   readonly calls: number;
-  /** What went wrong on purpose; absent where nothing did. */
+  /** Injected faults; absent if there were none. */
   readonly faults?: readonly Fault[];
   /** A call ended it: those after it are refused. */
   readonly ended: boolean;

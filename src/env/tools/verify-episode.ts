@@ -25,7 +25,7 @@ export function verifyEpisode(domain: ToolsDomain, task: ToolsTask, end: Episode
   return { reward: reward === 0 && task.verifier.partial === true ? shareOf(checks) : reward, checks };
 }
 
-/** Of what had to come about; nothing where something was done that must not be, or the start passes all of it. */
+/** Partial credit over required changes; 0 if something forbidden was done or the start passes all checks. */
 function shareOf(checks: readonly CheckResult[]): number {
   const isBroken = ({ name, passed }: CheckResult) =>
     passed === false && /^(?:not called|never|before|confirmed): /.test(name);

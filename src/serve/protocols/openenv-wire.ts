@@ -62,7 +62,7 @@ function endingOf({ terminated, truncated, info }: Turn): Record<string, unknown
   const { verdict, outcome } = info as Partial<ToolsStepInfo>;
   if (verdict === undefined) return { ended };
   const { reward } = verdict;
-  // No id: what is observed is the same for the same seed.
+  // Without an id: observations are equal for the same seed.
   const details = outcome && { outcome: { kind: outcome.kind, cause: outcome.cause } };
   return { ended, evaluation: { reward, ...(reward === null && { note: UNDECIDED }), ...details } };
 }

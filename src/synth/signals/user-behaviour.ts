@@ -1,5 +1,5 @@
-// How users behave, simulated ones beside recorded ones: how much they say, what they tell when, how often they correct themselves, and
-// how they leave.
+// Compares simulated with recorded users: how much they write, when they state facts, how often they correct themselves, and
+// how they end the conversation.
 
 import type { Block } from '../../core/report.js';
 import { mean, median } from '../../core/statistics.js';
@@ -11,12 +11,12 @@ const THANKS =
   /\b(?:thank|thanks|bye|goodbye|that(?:'s| is| will be|'ll be) all|nothing else|have a (?:nice|good|great))\b/i;
 const FIGURE = /[\w-]*\d[\w-]*/g;
 
-/** Conversations, counted as they come. */
+/** Statistics over conversations. */
 export class UserBehaviour {
   private readonly turns: number[] = [];
   private readonly words: number[] = [];
   private readonly openings: number[] = [];
-  /** Of the ids and numbers that a user told: share in the opening. */
+  /** Shares of a user's ids and numbers that were in its opening. */
   private readonly openingShares: number[] = [];
   private corrected = 0;
   private readonly ends = { thanks: 0, agent: 0, open: 0 };
@@ -60,7 +60,7 @@ export class UserBehaviour {
 
 const rounded = (value: number) => Math.round(100 * value) / 100;
 
-/** Nothing where there is nothing to compare. */
+/** Empty if there is nothing to compare. */
 export function behaviourTable(simulated: UserBehaviour, recorded: UserBehaviour): Block[] {
   if (simulated.conversations === 0 || recorded.conversations === 0) return [];
   const [ours, theirs] = [simulated.figures, recorded.figures];
