@@ -1,6 +1,6 @@
-// Holds a proposal to the typed state, in both directions and without a model: what is told of a record is what the record has, in the
-// state after the call; what does not exist is not answered for, and what exists is not denied; a success changes something, and only
-// what the call has to do with. What cannot be read counts as unchecked, never as right.
+// Checks a proposal against the typed state, in both directions and without a model: reported values equal the record's, in the
+// state after the call; missing records are not answered for, and existing ones are not denied; a success changes something,
+// and only records related to the call. Unreadable answers count as unchecked, never as right.
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
@@ -40,16 +40,16 @@ interface StateQuery {
   readonly after: JsonObject;
   readonly call: CallSpec;
   readonly proposal: Pick<RawProposal, 'operations' | 'observation' | 'isError'>;
-  /** Records of the real environment that are near this call; none where none are kept. */
+  /** Records of the real environment near this call; empty without records. */
   readonly records?: readonly ExperienceStep[];
   readonly skip?: readonly StateCheck[];
   /** Whether a word looks like an id of the domain. */
   readonly isId: (word: string) => boolean;
-  /** Whether the state knows a word, as a key, a value or a part of one. */
+  /** Whether a word occurs in the state, as a key, a value or a part of one. */
   readonly isKnown: (word: string) => boolean;
 }
 
-/** What a check found: problems, or whether it could see anything; undefined where it has nothing to say of such a call. */
+/** Result of a check: problems, or whether anything was checked; undefined if the check does not apply. */
 type Found = readonly string[] | 'held' | 'unchecked' | undefined;
 
 const CHECKS: Readonly<Record<Exclude<StateCheck, 'repeated'>, (query: StateQuery) => Found>> = {
@@ -74,7 +74,7 @@ export function heldToState(query: StateQuery): HeldToState {
   return { findings, problems };
 }
 
-/** Records that arguments name; a number does so only under a key that says it is an id. */
+/** Records that arguments name; a number only under the key of an id. */
 function recordsOf(state: JsonObject, given: JsonObject): { key: string; record: StateRecord }[] {
   return Object.entries(given).flatMap(([key, value]) => {
     const ids: readonly Json[] = Array.isArray(value) ? value : [value];
@@ -88,7 +88,7 @@ function recordsOf(state: JsonObject, given: JsonObject): { key: string; record:
   });
 }
 
-/** What arguments say, without their names. */
+/** Keys and values of arguments, without the arguments' own names. */
 function textsOfArguments(given: JsonObject): readonly string[] {
   return textsIn(Object.values(given));
 }
@@ -109,7 +109,7 @@ const shown = (value: Json | undefined) => {
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 };
 
-// What is told of records.
+// Reported values of records.
 
 function contradictedValues(query: StateQuery): Found {
   const { domain, tool, after, call, proposal, records = [] } = query;
@@ -124,7 +124,7 @@ function contradictedValues(query: StateQuery): Found {
 }
 
 const MOST_FAULTS = 5;
-/** What a program says of itself, in fields that records have as well. */
+/** Status words of a program, in fields that records have as well. */
 const ANSWER_WORDS = /^(ok|okay|success|successful|succeeded|done|completed?|true)$/i;
 const ANSWER_KEYS = /^(status|result|state|outcome|success|code)$/i;
 
@@ -144,7 +144,7 @@ class Reading {
   constructor(
     private readonly state: JsonObject,
     call: CallSpec,
-    /** Keys that mean something else to this tool, as its records show. */
+    /** Keys with another meaning for this tool, as its records show. */
     private readonly other: ReadonlySet<string> = new Set(),
   ) {
     this.tool = call.name;
@@ -164,7 +164,7 @@ class Reading {
     const isOwn = Object.entries(claim).some(
       ([key, id]) => String(id) === subject.id && isKeyOf(key, subject.collection),
     );
-    // `get_manager` answers with what the `manager` of the named record is.
+    // `get_manager` answers with the `manager` of the named record.
     const isLinked = ({ id, value }: StateRecord) =>
       (!isOwn && holds(claim, id)) ||
       Object.entries(value).some(([key, of]) => of === subject.id && plainKey(this.tool).includes(plainKey(key)));
@@ -179,7 +179,7 @@ class Reading {
     }
   }
 
-  /** A listed record is what was asked for; a part of a listed whole, as one flight of a journey, has something of it. */
+  /** A listed record must match the arguments; a part of a listed whole, as one flight of a journey, must match some. */
   private selected(listed: StateRecord | undefined, isWhole: boolean): void {
     if (listed === undefined || this.called.some(({ collection }) => collection === listed.collection)) return;
     const asked = Object.entries(this.given).flatMap(([key, value]) => {
@@ -192,7 +192,7 @@ class Reading {
     this.fault('', `lists ${nameOf(listed)}, whose ${key} is ${shown(held)}; the call asks for ${shown(value)}`);
   }
 
-  /** @param structural the record, or the part of one, that it is known to be; @param near records that it may be about */
+  /** @param structural the known record, or part of one; @param near records that may be its subject */
   private object(
     claim: JsonObject,
     structural: StateRecord | undefined,
@@ -226,7 +226,7 @@ class Reading {
     return subject;
   }
 
-  /** The record that an object is about, and those that it names by their own fields just as well. */
+  /** The subject of an object, and the records that match it equally well. */
   private subjectOf(claim: JsonObject, named: ReturnType<typeof recordsOf>, near: readonly StateRecord[]) {
     const candidates = unique([...named.map(({ record }) => record), ...near]);
     const isOwn = ({ id, value }: StateRecord) =>
@@ -234,7 +234,7 @@ class Reading {
         const field = fieldOf(value, key);
         return field !== undefined && String(each) === id && String(value[field]) === id;
       });
-    // What an object names in a field of another record that it may be about is joined to that one.
+    // A record that the object names in a field of another candidate is joined to that candidate.
     const leads = (a: StateRecord, b: StateRecord) =>
       named.some(({ key, record }) => {
         const field = nameOf(record) === nameOf(b) ? fieldOf(a.value, key) : undefined;
@@ -262,7 +262,7 @@ class Reading {
     return recordsOf(this.state, scalarsOf(value)).map(({ record }) => record);
   }
 
-  /** Parts of a record: those that are there once, and those that call or object choose, as a flight's `dates`, by the day. */
+  /** Parts of a record: single ones, and those that call or object select, as a flight's `dates` by the day. */
   private within(record: StateRecord, claim: JsonObject): StateRecord[] {
     const chosen = [...this.asked, ...Object.values(scalarsOf(claim)).map(String)];
     return Object.entries(record.value).flatMap(([field, map]) => {
@@ -288,7 +288,7 @@ class Reading {
         return field === undefined ? [] : [{ record, held: record.value[field] }];
       });
     const first = of(subject === undefined ? [] : [subject]);
-    // A record that the key itself names says nothing of whether that is the right one.
+    // A record that the key itself names does not show whether it is the right one.
     const own = [...first, ...of(equals).filter(({ record }) => first.length === 0 || record.id !== String(claim))];
     const prefixed = own.length > 0 || subject === undefined ? [] : this.prefixed(key, subject, equals);
     const places = [own, prefixed, claim === null ? [] : of(joined)].find((found) => found.length > 0) ?? [];
@@ -303,7 +303,7 @@ class Reading {
     );
   }
 
-  /** `flightStatus` is the `status` of what `flight` names, `bookingStatus` that of the booking itself. */
+  /** `flightStatus` is the `status` of the flight, `bookingStatus` that of the booking itself. */
   private prefixed(key: string, subject: StateRecord, equals: readonly StateRecord[]) {
     const plain = plainKey(key);
     const begun = Object.entries(scalarsOf(subject.value)).flatMap(([field, id]) =>
@@ -323,14 +323,14 @@ class Reading {
     });
   }
 
-  /** A field that names a record may be told in the words of that record. */
+  /** A reference may be reported in the words of the referenced record. */
   private isConsistent(claim: Json, held: Json, { value }: StateRecord): boolean | undefined {
     const alike = isAlike(claim, held);
     if (alike !== false || typeof claim !== 'string' || typeof held !== 'string') return alike;
     if (recordsNamed(this.state, claim).length > 0) return false;
     const [record] = recordsNamed(this.state, held).filter((one) => one.value !== value);
     if (record === undefined) return false;
-    // Of several records of its kind it must be the one that the words fit best.
+    // Of several records of its collection it must be the one with the best match.
     const words = wordsOf(claim);
     const fitOf = (one: JsonObject) => {
       const own = new Set(wordsOf(textsIn(one).join(' ')));
@@ -351,7 +351,7 @@ class Reading {
     } else if (Array.isArray(claim)) this.elements(key, claim, held, place);
   }
 
-  /** Keys of a map by ids: what is told to be in it is in it. */
+  /** Keys of a map by ids: each reported key must exist. */
   private keysOf(key: string, claim: JsonObject, held: JsonObject, place: StateRecord): void {
     for (const id of Object.keys(claim)) {
       if (Object.hasOwn(held, id) || recordsNamed(this.state, id).length === 0) continue;
@@ -383,7 +383,7 @@ class Reading {
     }
   }
 
-  /** One of these must be what is told of it; of several the nearest is named. */
+  /** One of these must match the claim; of several the nearest is named. */
   private element(claim: JsonObject, parts: readonly JsonObject[], place: StateRecord): JsonObject {
     const tries = parts.map((value, at) => {
       const trial = new Reading(this.state, { name: '', arguments: {} }, this.other);
@@ -397,7 +397,7 @@ class Reading {
     return value;
   }
 
-  /** Right if one place has it; a fault only if none may. */
+  /** Right if one place matches; a fault only if no place can. */
   private judge(key: string, verdicts: readonly (boolean | undefined)[], text: () => string): void {
     const plain = plainKey(key);
     if (this.other.has(plain) || (!verdicts.includes(true) && verdicts.includes(undefined))) return;
@@ -410,7 +410,7 @@ class Reading {
   }
 }
 
-/** Records that a call names by their ids, or else by a value that one alone has: an address, a full name. */
+/** Records that a call names by id, or by a unique value: an address, a full name. */
 function calledBy(state: JsonObject, given: JsonObject): StateRecord[] {
   const named = recordsOf(state, given).map(({ record }) => record);
   if (named.length > 0) return named;
@@ -444,9 +444,9 @@ function wordsOf(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) ?? [];
 }
 
-// What records of the real environment show.
+// Evidence from records of the real environment.
 
-/** The state that a record was made in and the one after it: known as long as nothing had been changed before. */
+/** The states before and after a record: known while nothing had been changed before. */
 function statesAround({ domain }: StateQuery, step: ExperienceStep) {
   const isRead = (line: string) => toolNamed(domain, line.slice(0, line.indexOf('(')))?.kind !== 'write';
   if (step.step !== step.history.length || !step.history.every(isRead)) return undefined;
@@ -456,7 +456,7 @@ function statesAround({ domain }: StateQuery, step: ExperienceStep) {
     try {
       return { before, after: applyOperations(before, step.operations) };
     } catch (error) {
-      // A record of another state than this one.
+      // The record is from a different state.
       if (error instanceof ReverieError && error.code === 'OPERATION_INVALID') return undefined;
       throw error;
     }
@@ -470,7 +470,7 @@ function toolNamed({ tools }: ToolsDomain, name: string): ToolSpec | undefined {
 
 const denied = new WeakMap<ExperienceStep, readonly string[]>();
 
-/** Keys under which this tool tells something else than a record's field of that name: its own records would be refused for them. */
+/** Keys under which this tool reports something else than a record's field of that name: its own records would fail the check. */
 function denials(query: StateQuery, steps: readonly ExperienceStep[]): ReadonlySet<string> {
   const keys = steps.flatMap((step) => {
     const before = denied.get(step);
@@ -491,7 +491,7 @@ function faultsOf(query: StateQuery, step: ExperienceStep): readonly Fault[] {
   return reading.faults;
 }
 
-/** An observation in the words of a record of the same tool, as data: where a field's value stood, the new one stands. */
+/** Parses an observation by the wording of a record of the same tool: each field's old value is replaced by the new one. */
 function phraseRead(query: StateQuery, steps: readonly ExperienceStep[]): JsonObject | undefined {
   for (const step of steps) {
     const after = step.isError ? undefined : statesAround(query, step)?.after;
@@ -513,7 +513,7 @@ function phraseRead(query: StateQuery, steps: readonly ExperienceStep[]): JsonOb
     const any = new RegExp(`(?<![\\p{L}\\p{N}])(?:${texts.map(escaped).join('|')})(?![\\p{L}\\p{N}])`, 'gu');
     let [pattern, from] = ['', 0];
     for (const { 0: text, index } of step.observation.matchAll(any)) {
-      // A value that two fields share says of neither that it stands here, unless a name stands before it.
+      // A value that two fields share identifies neither, unless the field's name precedes it.
       const of = (fields.get(text) ?? []).filter((key) => !keys.includes(key));
       const label = plainKey(step.observation.slice(Math.max(from, index - 20), index));
       const key = of.length === 1 ? of[0] : of.find((each) => label.endsWith(plainKey(each)));
@@ -537,7 +537,7 @@ function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 }
 
-/** The same call on the same records, refused there and carried out here, or with other values. */
+/** The same call on the same records that was refused there and executed here, or that returned other values. */
 function recordsContradicted(query: StateQuery): Found {
   const { state, call, proposal, tool, records = [] } = query;
   const asked = callText(call);
@@ -554,7 +554,7 @@ function recordsContradicted(query: StateQuery): Found {
     const isSame = all.every(({ collection, id, value }) =>
       recordsNamed(around.before, id).some((one) => one.collection === collection && one.value === value),
     );
-    // Where the record itself does not fit the state, it is of another time.
+    // A record that contradicts the state is from another time.
     if (about.length === 0 || !isSame || faultsOf(query, step).length > 0) continue;
     const from = `a record of the same call (${step.episode}, call ${step.step + 1})`;
     if (step.isError !== proposal.isError) {
@@ -571,9 +571,9 @@ function recordsContradicted(query: StateQuery): Found {
   return found;
 }
 
-// What exists and what does not.
+// Existing and missing records.
 
-/** Collections whose keys are given in this place in the solutions of tasks. */
+/** Collections whose keys the references of tasks pass in this argument. */
 const places = new WeakMap<ToolsDomain, ReadonlyMap<string, ReadonlySet<string>>>();
 
 function collectionsOfPlace(domain: ToolsDomain, tool: string, key: string): ReadonlySet<string> {
@@ -600,7 +600,7 @@ function isPlaceOf(query: StateQuery, key: string, collection: string): boolean 
   return isKeyOf(key, collection) || collectionsOfPlace(query.domain, query.call.name, key).has(collection);
 }
 
-/** An id that nothing knows, in a call that makes nothing of it, is answered by an error or by nothing. */
+/** An unknown id, in a call that creates nothing, must give an error or an empty answer. */
 function unknownAnswered(query: StateQuery): Found {
   const { domain, tool, state, call, proposal, isId, isKnown } = query;
   if (tool.kind === 'generic') return undefined;
@@ -622,7 +622,7 @@ function unknownAnswered(query: StateQuery): Found {
   return strange.map(({ key, id }) => `answers for ${key} ${id}, which the state does not know: it must be an error`);
 }
 
-/** Whether an answer holds nothing beyond what was asked: an empty list, `false`, none. */
+/** Whether an answer is empty beyond the request: an empty list, `false`, none. */
 function isDenial(observation: string, { arguments: given }: CallSpec): boolean {
   const asked = textsOfArguments(given);
   const says = (value: Json): boolean => {
@@ -637,14 +637,14 @@ function isDenial(observation: string, { arguments: given }: CallSpec): boolean 
 
 const NOT_FOUND =
   /not found|no such|(does not|doesn['’]t) exist|unknown|(cannot|could not|couldn['’]t) (be )?f[io]u?nd|there is no|no .{0,30} (with|found)/i;
-/** Words of an error that says no more than that something is not there. */
+/** Words of an error that only reports something missing. */
 const PLAIN_WORDS = new Set(
   'error the a an no not with by for of id ids reference number name was is are be found such does do doesn t exist exists existing unknown could couldn cannot can find there any record records entry in our system database sorry please check it and try again invalid valid this that'.split(
     ' ',
   ),
 );
 
-/** What the state has is not said to be missing. */
+/** Existing records must not be reported missing. */
 function existingDenied(query: StateQuery): Found {
   const { state, call, proposal } = query;
   const text = proposal.observation;
@@ -673,7 +673,7 @@ function existingDenied(query: StateQuery): Found {
   return found.map(({ record }) => `says "${shown(text)}", the state has ${nameOf(record)}`);
 }
 
-// What is changed.
+// Changes.
 
 function successWithoutChange(query: StateQuery): Found {
   const { tool, state, after, call, proposal, records = [] } = query;
@@ -681,14 +681,14 @@ function successWithoutChange(query: StateQuery): Found {
   if (after !== state && stateChanges(state, after).length > 0) return 'held';
   const isSeen = ({ call: { name }, isError, operations }: ExperienceStep) =>
     name === call.name && !isError && operations?.length === 0;
-  // To repeat the call is to say that it was done.
+  // An answer that repeats the call confirms it.
   const claim = readObservation(proposal.observation);
   const isNo = isJsonObject(claim) ? Object.values(claim).includes(false) : isDenial(proposal.observation, call);
   if (isNo || records.some(isSeen) || isAlreadySo(state, call)) return 'unchecked';
   return [`says that ${call.name} succeeded, and changes nothing`];
 }
 
-/** What the call sets is so already. */
+/** Whether the state already has the values that the call sets. */
 function isAlreadySo(state: JsonObject, { arguments: given }: CallSpec): boolean {
   const named = recordsOf(state, given);
   const sets = Object.entries(given).flatMap(([key, value]) => {
@@ -696,7 +696,7 @@ function isAlreadySo(state: JsonObject, { arguments: given }: CallSpec): boolean
       const field = fieldOf(record.value, key);
       return field === undefined || String(value) === record.id ? [] : [record.value[field]];
     });
-    // What no named record has a field for may have any effect but on these.
+    // Arguments without a field in named records may have effects on other records only.
     return fields.length === 0 ? [] : [fields.some((field) => canonicalJson(field) === canonicalJson(value))];
   });
   return sets.length > 0 && sets.every(Boolean);
@@ -704,7 +704,7 @@ function isAlreadySo(state: JsonObject, { arguments: given }: CallSpec): boolean
 
 const SECRET = /pass|secret|pin|token/i;
 
-/** Only what the call names changes, and what that refers to, and what refers to it; and what it says is what is set. */
+/** Only records that the call names, their references and referrers change; and to the values of the call. */
 function changesOfOthers(query: StateQuery): Found {
   const { state, after, call, proposal } = query;
   if (after === state || proposal.isError) return undefined;
@@ -720,7 +720,7 @@ function changesOfOthers(query: StateQuery): Found {
     records.flatMap((record) =>
       valuesOf(record).flatMap((value) => recordsOf(state, scalarsOf(value)).map((one) => one.record)),
     );
-  // Lists of others of its kind, as the members of a group, name nobody.
+  // Lists of other records of the same kind, as the members of a group, name no record.
   const listed = direct
     .flatMap((record) => valuesOf(record).flatMap((value) => recordsReferred(state, value)))
     .filter(({ collection }) => !kinds.has(collection));
@@ -736,7 +736,7 @@ function changesOfOthers(query: StateQuery): Found {
   return problems.length > 0 ? problems : 'held';
 }
 
-/** Records that were there before and are not what they were. */
+/** Existing records that changed. */
 function changedRecords(before: JsonObject, after: JsonObject): StateRecord[] {
   const now = collectionsOf(after);
   return [...collectionsOf(before)].flatMap(([collection, records]) => {
