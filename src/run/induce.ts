@@ -32,7 +32,7 @@ type InduceResult = Awaited<ReturnType<typeof induceDomain>>;
 
 /**
  * Writes the missing files among rules.yaml, state.json, state.schema.json, tasks.yaml and scenario.yaml. Uses the
- * folder where it has one.
+ * folder's own state if it has one.
  * @throws DOMAIN_FILE_INVALID, LOG_INVALID, SCENARIO_UNFIT where the logs hold no call of the domain's tools
  */
 export async function induceDomain(folder: string, { logs, tolerant }: InduceOptions) {

@@ -32,11 +32,11 @@ const faultSchema = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      'Tools it befalls; absent: of lost answers those that write, of what is wrong with data those that read.',
+      'Affected tools; absent: for lost answers those that write, for faults of data those that read.',
     ),
   rate: z.number().min(0).max(1).default(1).describe('Probability for each call.'),
   calls: z.array(z.int().min(1)).min(1).optional().describe('Which calls of these tools in an episode, from 1.'),
-  tries: z.int().min(1).optional().describe('Tries of the same call that it befalls before one gets through.'),
+  tries: z.int().min(1).optional().describe('Failed tries of the same call before one succeeds.'),
   seconds: z
     .number()
     .positive()
@@ -54,7 +54,7 @@ const faultSchema = z.strictObject({
 export const faultsSchema = z
   .array(faultSchema)
   .optional()
-  .describe('Faults on purpose in episodes of synth, serve, train and eval: the first that is due befalls a call.');
+  .describe('Faults injected into episodes of synth, serve, train and eval: a call gets the first one due.');
 
 export type FaultRule = z.output<typeof faultSchema>;
 

@@ -165,7 +165,7 @@ export const experienceSchema = z
       .array(z.string().min(1))
       .default([])
       .describe(
-        'Records of the real environment: files or folders of .jsonl or .json, relative to the scenario. OpenAI or Anthropic messages, ShareGPT, τ-bench, ATIF, ADP or sessions of Claude Code, told apart by their keys.',
+        'Records of the real environment: files or folders of .jsonl or .json, relative to the scenario. OpenAI or Anthropic messages, ShareGPT, τ-bench, ATIF, ADP or sessions of Claude Code, recognized by their keys.',
       ),
     tolerant: z
       .boolean()

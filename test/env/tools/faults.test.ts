@@ -53,7 +53,7 @@ async function played(rules: readonly FaultRule[], agent: ToolsPolicy = new Refe
 
 const UNLOCK = { tools: ['restore_access'] };
 const CASES: readonly (readonly [string, object, number, number])[] = [
-  // What befalls whom, how often, and what is left to one that takes no notice.
+  // Affected calls, their frequency, and the results of an agent that ignores faults.
   ['an error, once', { kind: 'error', ...UNLOCK, tries: 1 }, 1, 0],
   ['an error of the second call', { kind: 'error', calls: [2] }, 1, 1],
   ['a 429, twice', { kind: 'rate-limit', ...UNLOCK, tries: 2 }, 2, 0],

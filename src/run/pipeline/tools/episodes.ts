@@ -88,7 +88,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   const evaluationSet = episodesSet(context, parts, responder, tasks);
   const { gates, judge } = await passGates(context, parts, tasks);
   const unfit = (await lintTasks(domain, tasks)).filter(({ shuts }) => shuts);
-  for (const { task, problem } of unfit.slice(0, SHOWN_DEFECTS)) log(`No reward is given in "${task}": ${problem}.`);
+  for (const { task, problem } of unfit.slice(0, SHOWN_DEFECTS)) log(`Task "${task}" gives no reward: ${problem}.`);
   if (unfit.length > SHOWN_DEFECTS) log(`And ${unfit.length - SHOWN_DEFECTS} more: see reverie audit --tasks.`);
   const statistics = new RowStatistics();
   const ledger = new DeficitLedger();
@@ -307,7 +307,7 @@ function checkTable({ answeredBy, stateChecks }: RowStatistics): Block[] {
   const columns = ['check', 'held', 'refused', 'could not be read', 'decided, of all calls'];
   const note =
     'Simulated answers against the typed state; a refused one was repaired or not used. docs/tools.md says what each check is.';
-  return [{ kind: 'table', title: 'Answers held to the state', columns, rows, note }];
+  return [{ kind: 'table', title: 'State checks of simulated answers', columns, rows, note }];
 }
 
 const LOST_TASKS = 4;
