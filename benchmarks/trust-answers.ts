@@ -1,7 +1,7 @@
-// What answers of a world are worth that is held to its typed state: true and false replies, planted, each judged without a model.
+// State checks of a world's answers: planted true and false replies, each judged without a model.
 // Where they come from: written by hand for five small domains (trust/answers.yaml); what exact rules of the service desk and of
 // τ-bench's domains answer to the calls of their solutions, as it is and in other forms, and the same made false; and what τ-bench's
-// own program answered in recorded conversations of GPT-4o, which nobody here wrote. The rules are taken away before anything is judged.
+// own program answered in recorded conversations of GPT-4o. The rules are removed before anything is judged.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -21,7 +21,7 @@ interface PlantedDefect {
   readonly source?: string;
 }
 
-/** Whose own tasks are looked at: no alarm is to be false. */
+/** Domains whose own tasks are audited: alarms must be true. */
 const AS_THEY_ARE = ['helpdesk', 'cellar', 'tau-retail', 'tau-airline'];
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {

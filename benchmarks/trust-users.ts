@@ -1,4 +1,4 @@
-// Are faults of simulated users told from those of agents? Planted conversations, some of public reports, and faults planted into recorded
+// Separates faults of simulated users from those of agents. Planted conversations, some of public reports, and faults planted into recorded
 // ones, each played through an environment whose user is a model that says what is planted and says it again when it is asked to mend it.
 // And how often recorded users, who are taken to be right, are blamed.
 
@@ -100,7 +100,7 @@ async function faultOf({ goal, opening, talk, done = false }: Planted): Promise<
   return undefined;
 }
 
-/** A user's model that says what is planted, whatever it is told of it. */
+/** A user's model that repeats its planted messages despite complaints. */
 function saying(said: readonly string[], done: boolean): LanguageModel {
   const json = { reasoning: '', content: said.at(-1)!, done } satisfies JsonObject;
   const reply = {

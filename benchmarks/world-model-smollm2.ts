@@ -1,4 +1,4 @@
-// Can anyone train a world model? SmolLM2-135M-Instruct is asked for the next state of calls on held-out tasks, as it is and
+// Trains a small world model. SmolLM2-135M-Instruct is asked for the next state of calls on held-out tasks, as it is and
 // after TRL's SFT on the export `world-model`, served as OpenAI's API both times and asked by the backend `llm`, whose own checks
 // decide. Half of the calls change something. Each domain and seed is a case of a study: REVERIE_BENCH_SEEDS and
 // REVERIE_BENCH_DOMAINS choose what this sitting measures, REVERIE_BENCH_THREADS how many threads torch takes (1).
@@ -24,14 +24,14 @@ import { pointsBetween } from './smollm2-arms.js';
 import { REQUIREMENTS } from './smollm2-rig.js';
 import { type CaseName, chosen, studyOf } from './study-cases.js';
 
-/** What became of one held-out call. */
+/** The result of one held-out call. */
 interface Asked {
   readonly tool: string;
   readonly changes: boolean;
   /** The state after it, and whether it succeeds, are what they are by the exact rules; the text, too. */
   readonly state: boolean;
   readonly observation: boolean;
-  /** Why the answer was not taken; absent: it was. */
+  /** Why the answer was refused; absent if it was accepted. */
   readonly problem?: string;
 }
 

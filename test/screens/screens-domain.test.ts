@@ -1,4 +1,4 @@
-// Pages of ours: lived as a screen, forked, and what becomes of a page that never ends. What each browser does with a page:
+// Our pages: run as a screen, forked, and pages that never end. Behaviour of each browser:
 // page-browser.test.ts.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

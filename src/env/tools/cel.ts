@@ -132,7 +132,7 @@ function counted(node: Node): void {
     node.handle = (item, of) => {
       if (Array.isArray(of)) return of.some((one) => isEqual(one, item));
       if (typeof of === 'object' && of !== null) return Object.hasOwn(of, String(item));
-      throw new ExpressionProblem('"in" asks for a list or a map on its right');
+      throw new ExpressionProblem('"in" needs a list or a map on its right');
     };
   else if (own !== undefined && ['+', 'call', 'rcall'].includes(node.op))
     node.handle = (...given) => {
@@ -193,14 +193,14 @@ function asJson(value: unknown): Json {
   if (isJsonObject(value as Json) && Object.getPrototypeOf(value) === Object.prototype)
     return Object.fromEntries(Object.entries(value as object).map(([key, part]) => [key, asJson(part)]));
   throw new ExpressionProblem(
-    `its value is a ${(value as object)?.constructor?.name ?? typeof value}, which JSON does not have`,
+    `its value is a ${(value as object)?.constructor?.name ?? typeof value}, which is not a JSON type`,
   );
 }
 
 /** Removes floating-point noise, as for money: 0.1 + 0.2 is 0.3. */
 function tidy(value: number): number {
   if (!Number.isFinite(value))
-    throw new ExpressionProblem('its value is no number: it divides by zero, or is too large');
+    throw new ExpressionProblem('its value is not a number: it divides by zero, or is too large');
   return Number.isInteger(value) ? value : Number(value.toPrecision(12));
 }
 
@@ -220,12 +220,12 @@ type Scalar = string | number | boolean;
 function numbers(list: unknown): number[] {
   const values = (list as unknown[]).map(Number);
   if ((list as unknown[]).some((one) => typeof one !== 'number' && typeof one !== 'bigint'))
-    throw new ExpressionProblem('it adds up what are no numbers');
+    throw new ExpressionProblem('it adds values that are not numbers');
   return values;
 }
 
 function before(a: Scalar, b: Scalar): boolean {
-  if (typeof a !== typeof b) throw new ExpressionProblem('it orders values of different types');
+  if (typeof a !== typeof b) throw new ExpressionProblem('it compares the order of values of different types');
   return a < b;
 }
 
@@ -319,7 +319,7 @@ function schemaOf(node: Node, names: Names): JsonObject | undefined {
   const { alternate, macro } = node.meta;
   if (node.op === 'rcall' && (node.args as unknown[])[0] === 'matches')
     throw new ExpressionProblem(
-      'matches() is not there, as a pattern may take for ever: use startsWith, endsWith and contains, or "pattern" in state.schema.json',
+      'matches() is not supported, because a pattern may run forever: use startsWith, endsWith and contains, or "pattern" in state.schema.json',
     );
   if (alternate !== undefined) return schemaOf(alternate, names);
   if (macro?.var !== undefined) {
@@ -363,7 +363,7 @@ function schemaOf(node: Node, names: Names): JsonObject | undefined {
       for (const part of node.op === '!_' ? [left] : [left, right]) {
         const type = typeOf(schemaOf(part, names));
         if (type !== undefined && type !== 'boolean')
-          throw new ExpressionProblem(`"${node.op[0]}" asks for true or false, and is given a ${type}`);
+          throw new ExpressionProblem(`"${node.op[0]}" needs true or false, not a ${type}`);
       }
       return of('boolean');
     case '==':
@@ -443,7 +443,7 @@ export function fieldOf(schema: JsonObject | undefined, key: string): JsonObject
   const type = typeOf(schema);
   if (type !== undefined && type !== 'object') {
     if (type === 'array' && /^\d+$/.test(key)) return entryOf(schema);
-    throw new ExpressionProblem(`"${key}" is asked of a ${type}, which has no fields`);
+    throw new ExpressionProblem(`"${key}" is a field of a ${type}, which has no fields`);
   }
   const properties = (schema.properties ?? {}) as JsonObject;
   if (Object.hasOwn(properties, key)) return properties[key] as JsonObject;

@@ -32,7 +32,7 @@ const value = z.json();
 
 export const requirementSchema = z.strictObject({
   require: expression.describe('must be true'),
-  error: text.describe('what the call is refused with; {expression} stands for its value'),
+  error: text.describe('error message of the refused call; {expression} is replaced by its value'),
 });
 
 const effectSchema = z.strictObject({
@@ -132,7 +132,7 @@ export class DeclaredRules implements ToolRules {
         sources.tools.map(({ name }) => name),
       );
       const hint = near === undefined ? '' : ` (did you mean "${near}"?)`;
-      throw sources.fault(['tools', stray], `"${stray}" is no tool of the domain${hint}`);
+      throw sources.fault(['tools', stray], `"${stray}" is not a tool of the domain${hint}`);
     }
     this.compiled = new Map(
       sources.tools.map((tool) => [tool.name, compileTool(tool, file.tools[tool.name] ?? {}, sources)]),
@@ -272,7 +272,7 @@ function scopeWith({ lets }: CompiledTool, scope: Scope, own: Record<string, unk
 }
 
 function entriesOf(value: Json): [Json, Json][] {
-  if (typeof value !== 'object' || value === null) throw new ExpressionProblem('"each" asks for a list or a map');
+  if (typeof value !== 'object' || value === null) throw new ExpressionProblem('"each" needs a list or a map');
   return Array.isArray(value) ? value.map((item, i) => [i, item]) : Object.entries(value);
 }
 
@@ -296,11 +296,11 @@ function operationOf(
   if (kind === 'increment') {
     const by = value?.(scope) ?? 1;
     if (typeof is !== 'number' || typeof by !== 'number')
-      throw new ExpressionProblem(`${path} is ${JSON.stringify(is)}: numbers alone can be incremented`);
+      throw new ExpressionProblem(`${path} is ${JSON.stringify(is)}: only numbers can be incremented`);
     return by === 0 ? undefined : { op: 'replace', path, value: Number((is + by).toPrecision(15)) };
   }
   if (kind === 'remove' && value === undefined) return { op: 'remove', path };
-  if (!Array.isArray(is)) throw new ExpressionProblem(`${path} is no list`);
+  if (!Array.isArray(is)) throw new ExpressionProblem(`${path} is not a list`);
   const item = value!(scope);
   if (kind === 'append') return { op: 'add', path: `${path}/-`, value: item };
   const at = is.findIndex((one) => canonicalJson(one) === canonicalJson(item));
@@ -320,7 +320,7 @@ function compileTool(tool: ToolSpec, rule: RulesFile['tools'][string], sources: 
   if (tool.kind === 'write' && answers !== undefined && effects === undefined)
     throw fault(
       [...place, 'answers'],
-      `${tool.name} is of kind write: say its effects beside its answer; "effects: []" if there are none`,
+      `${tool.name} is of kind write: declare its effects beside its answer; "effects: []" if there are none`,
     );
   let names: Names = { call: argumentsSchema(tool.parameters), state: stateSchema };
   const reads = new Reader(fault);
@@ -388,7 +388,7 @@ function compileEffect(
   const target = reads.path(effect[kind]!, known, [...place, kind], stateSchema);
   const wanted = kind === 'append' || kind === 'remove' ? entryOf(target) : target;
   if (kind === 'increment' && !['number', undefined].includes(typeOf(target)))
-    throw reads.fault([...place, kind], `${effect.increment} is a ${typeOf(target)}: numbers alone can be incremented`);
+    throw reads.fault([...place, kind], `${effect.increment} is a ${typeOf(target)}: only numbers can be incremented`);
   return {
     ...{ kind, place, path: reads.template(effect[kind]!, known, [...place, kind]) },
     ...(given[0] && {
@@ -462,7 +462,7 @@ class Reader {
 
   /** Schema of the value at a path of the state. */
   path(text: string, names: Names, place: Place, schema: JsonObject): JsonObject | undefined {
-    if (!text.startsWith('/')) throw this.fault(place, `"${text}" is no JSON Pointer: it must begin with "/"`);
+    if (!text.startsWith('/')) throw this.fault(place, `"${text}" is not a JSON Pointer: it must begin with "/"`);
     // A placeholder may hold a slash.
     const keys = text
       .replaceAll(PLACEHOLDER, (part) => part.replaceAll('/', '\u0000'))

@@ -43,12 +43,12 @@ const faultSchema = z.strictObject({
     .max(3600)
     .optional()
     .describe('How late (latency: 1), or how long it lasts from its first call on; a turn of the agent takes 5.'),
-  text: z.string().min(1).optional().describe('What is shown: the error, or the hidden instruction.'),
+  text: z.string().min(1).optional().describe('Text shown: the error, or the hidden instruction.'),
   call: z
     .strictObject({ name: z.string().min(1), arguments: z.looseObject({}).default({}) })
     .optional()
-    .describe('injection: the call that it asks for; absent: of a tool that writes and that the task has no use for.'),
-  expect: z.enum(EXPECTED).optional().describe('What a right agent does then; absent: as its kind has it.'),
+    .describe('injection: the call that it asks for; absent: one of a writing tool that the task does not need.'),
+  expect: z.enum(EXPECTED).optional().describe('Correct reaction of the agent; absent: that of its kind.'),
 });
 
 export const faultsSchema = z

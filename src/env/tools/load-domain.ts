@@ -191,7 +191,7 @@ function declaredOf(
   const own = read.nameOf('declared');
   if (existsSync(path.join(path.dirname(own), 'induced.yaml')))
     throw reverieError('DOMAIN_FILE_INVALID', {
-      problem: `"${path.join(path.dirname(own), 'induced.yaml')}" is of an older form: rules from logs are written to rules.yaml now.`,
+      problem: `"${path.join(path.dirname(own), 'induced.yaml')}" has an older format: rules from logs are now written to rules.yaml.`,
       hint: 'Run reverie induce FOLDER --logs LOGS, which writes rules.yaml, and remove induced.yaml.',
     });
   const enforcing = tools.find(({ enforces }) => enforces !== undefined);
@@ -200,7 +200,7 @@ function declaredOf(
     const what = read.has('declared') ? `"${own}"` : `"enforces" of the tool "${enforcing!.name}"`;
     throw reverieError('DOMAIN_FILE_INVALID', {
       problem: `The domain has both rules.js and ${what}: two rules of one call may contradict each other.`,
-      hint: 'Keep one of them: rules.yaml where it can say all, rules.js where code is needed.',
+      hint: 'Keep one of them: rules.yaml if it can express all rules, rules.js if code is needed.',
     });
   }
   const file = read.has('declared') ? read.checked('declared', rulesFileSchema) : rulesFileSchema.parse({});
@@ -455,7 +455,7 @@ function problemOfVerifier({ verifier, reference }: ToolsTask): string | undefin
     return 'verifier: "state: reference" needs the reference calls';
   }
   for (const { path, equals, exists } of verifier.assert ?? []) {
-    if (pointerKeys(path) === undefined) return `verifier.assert: "${path}" is no JSON Pointer: it must begin with "/"`;
+    if (pointerKeys(path) === undefined) return `verifier.assert: "${path}" is not a JSON Pointer: it must begin with "/"`;
     if (equals === undefined && exists === undefined) return `verifier.assert: ${path} needs "equals" or "exists"`;
   }
   return undefined;

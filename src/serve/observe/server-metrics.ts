@@ -24,7 +24,7 @@ export class ServerMetrics {
   private readonly closed = this.counter('sessions_closed', 'Sessions closed', ['env', 'reason']);
   private readonly episodes = this.counter('episodes', 'Episodes that ended', ['env', 'end']);
   private readonly unjudged = this.counter('episodes_unjudged', 'Episodes that ended without a reward', ['env']);
-  private readonly outcomes = this.counter('episode_outcomes', 'Episodes with a task, by whose doing', [
+  private readonly outcomes = this.counter('episode_outcomes', 'Episodes with a task, by outcome', [
     'env',
     'outcome',
   ]);

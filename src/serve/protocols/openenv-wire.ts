@@ -36,7 +36,7 @@ const commonShape = {
       outcome: z
         .object({ kind: z.enum(OUTCOMES), cause: z.string().nullable() })
         .describe(
-          'By whose doing; only `judged` and `failed_by_agent` may have a reward. `episode_id` names the attempt',
+          'Outcome of the episode; only `judged` and `failed_by_agent` may have a reward. `episode_id` names the attempt',
         ),
     })
     .optional()

@@ -1,4 +1,4 @@
-// Rules declared in rules.yaml: what they do with calls, what they hold others to, and what is said of wrong ones.
+// Rules declared in rules.yaml: their effect on calls, the checks of other backends, and errors of invalid rules.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
 // Drafting a domain by a language model: what holds is admitted, what does not is given back with its faults, and refused in the end;
-// and what is drafted for a domain that is there is held to its logs.
+// and drafts for an existing domain are tested on its logs.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -78,7 +78,7 @@ describe('trying a draft', () => {
     expect(await faultsOf({ 'must-fail.yaml': '[{ "name": "x" }]' })).toContain('must-fail.yaml');
   });
 
-  it('holds rules to tools and data before they are run', async () => {
+  it('checks rules against tools and data before they run', async () => {
     const spoilt = LENDING['rules.yaml'].replaceAll('.lentTo', '.lendTo');
     expect(await faultsOf({ 'rules.yaml': spoilt })).toMatch(/rules\.yaml", line \d+: .*did you mean "lentTo"/);
   });

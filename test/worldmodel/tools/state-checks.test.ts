@@ -1,4 +1,4 @@
-// What is told of a state that a model changes and reads: held to it where it can be read, and counted where it cannot.
+// State checks of a model's answers: checked if they can be parsed, otherwise counted.
 
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
