@@ -234,7 +234,7 @@ function checkWithRules(domain: ToolsDomain, rules: RulesOfFile, read: DomainFol
   try {
     const known = allTools(domain).map(({ name }) => name);
     const stray = [...rules.tools, ...rules.preconditioned].find((name) => !known.includes(name));
-    const problem = `"${stray}" is no tool of the domain`;
+    const problem = `"${stray}" is not a tool of the domain`;
     if (stray !== undefined) throw reverieError('RULES_INVALID', { file: read.nameOf('rules'), problem });
     for (const task of domain.tasks) {
       const unknown = task.verifier.checks?.find((name) => !rules.checks.has(name));
@@ -323,7 +323,7 @@ class DomainFolder {
     return parseStrictly(schema, this.parsed(file), this.nameOf(file), invalid, lineOf);
   }
 
-  /** @param place keys from the root of the file to what is wrong: its line is told */
+  /** @param place keys from the root of the file to the error, which is reported with its line */
   invalid(file: DomainFile, problem: string, place: readonly PropertyKey[] = []): ReverieError {
     const hint = 'See docs/domains.md for what each file of a domain holds.';
     const where = `"${this.nameOf(file)}"${this.lineOf(file, place)}`;

@@ -112,9 +112,9 @@ function recital({ content, goal }: Spoken): string | undefined {
   if (hidden.length >= HIDDEN_WORDS && rows(hidden, run).some(isSaid)) return problem;
   if (hidden.length < LONG_GOAL) return undefined;
   const asUser = (words: readonly string[]) => words.map((word) => FIRST_PERSON[word] ?? word);
-  const told = new Set(rows(asUser(said), 3).map(String));
+  const quoted = new Set(rows(asUser(said), 3).map(String));
   const all = rows(asUser(hidden), 3).map(String);
-  return all.filter((row) => told.has(row)).length >= WHOLE * all.length
+  return all.filter((row) => quoted.has(row)).length >= WHOLE * all.length
     ? 'content tells the whole goal at once. Say one thing at a time.'
     : undefined;
 }
@@ -298,10 +298,10 @@ function evasion({ content, done, heard, goal, before }: Spoken): string | undef
   const request = openRequest(last);
   if (request === undefined) return undefined;
   const named = (text: string) => Object.keys(ITEMS).filter((item) => ITEMS[item].test(text));
-  const [asked, told] = [named(last), named(content)];
-  const isOther = asked.length === 1 && told.length > 0 && !told.includes(asked[0]) && /\d|@/.test(content);
-  if (isOther && before.some((one) => told.some((item) => ITEMS[item].test(one))))
-    return `the agent asked for the ${asked[0]}; the ${told[0]} was told before.`;
+  const [asked, given] = [named(last), named(content)];
+  const isOther = asked.length === 1 && given.length > 0 && !given.includes(asked[0]) && /\d|@/.test(content);
+  if (isOther && before.some((one) => given.some((item) => ITEMS[item].test(one))))
+    return `the agent asked for the ${asked[0]}; the ${given[0]} was told before.`;
   const content4 = (text: string) => wordsOf(text).filter((word) => word.length > 3 && !COMMON.has(word));
   const about = new Set([...content4(last), ...content4(goal), ...before.flatMap(content4)]);
   const said = content4(content);

@@ -153,7 +153,7 @@ function statesOf({ steps, task: id, source }: EpisodeRecord, { domain, taskOf }
   };
 }
 
-interface Said {
+interface Utterance {
   readonly domain: ToolsDomain;
   /** The state at that time. */
   readonly state: JsonObject;
@@ -175,7 +175,7 @@ const COUNTS = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', '
  * Whether a text claims something about an entity, by its id, that contradicts the state: an enum value of a field,
  * a number beside a field's name, or an unknown id. Contents of the latest answer about that id may be repeated.
  */
-function falseClaim(text: string, { domain, state, said }: Said): boolean {
+function falseClaim(text: string, { domain, state, said }: Utterance): boolean {
   const isId = idPatternOf(domain);
   const mentions = (message: Message, word: string) => {
     const called = callsOf(message).map(({ arguments: given }) => JSON.stringify(given));

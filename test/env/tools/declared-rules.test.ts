@@ -255,10 +255,10 @@ describe('declared rules', () => {
     ['call.back - call.out', '"x"', /by: ""x"": "to" stands between a string and a number|"x"/],
     ['state: \'"open"\'', 'stat: \'"open"\'', /"state" is missing/],
     ['"/items/{call.id}/count"', '"/items/{call.id}/cuont"', /line 14: .*there is no field "cuont"/],
-    ['append: /list', 'append: list', /"list" is no JSON Pointer/],
+    ['append: /list', 'append: list', /"list" is not a JSON Pointer/],
     ['append: /list, value: call.id', 'append: /list', /"append" needs "value"/],
     ['error: unknown item', 'errors: unknown item', /Unknown key "errors".*line 18/],
-    ['  watch:\n', '  wach:\n', /"wach" is no tool of the domain \(did you mean "watch"\?\)/],
+    ['  watch:\n', '  wach:\n', /"wach" is not a tool of the domain \(did you mean "watch"\?\)/],
     [
       'require: state.list.unique()',
       "require: '!state.list.unique()'",
@@ -280,7 +280,7 @@ describe('declared rules', () => {
     [
       'induced.yaml',
       'format: reverie-induced-rules-1',
-      /is of an older form: rules from logs are written to rules\.yaml/,
+      /has an older format: rules from logs are now written to rules\.yaml/,
     ],
   ])('beside %s are refused', async (file, content, said) => {
     await expect(load(RULES, (files) => Object.assign(files, { [file]: content }))).rejects.toThrow(said);

@@ -193,8 +193,8 @@ it.each<[string | number | boolean | null, string | number | boolean | null, boo
   ['none', null, true],
   ['yes', true, true],
   ['****', 'secret', undefined],
-])('%j beside %j: %s', (told, held, alike) => {
-  expect(isAlike(told, held)).toBe(alike);
+])('%j beside %j: %s', (claim, held, alike) => {
+  expect(isAlike(claim, held)).toBe(alike);
 });
 
 it('a read is answered as before until something changes', () => {
