@@ -303,7 +303,7 @@ function injected(rule: FaultRule, observation: string, { domain, task }: CallQu
   return { ...(into ?? { shown: { observation: `${observation}\n${text}` } }), fault: { never } };
 }
 
-// What a right agent does then.
+// How a correct agent reacts.
 
 /** Tries after which an agent may give up on a call, if it says so. */
 const ENOUGH_TRIES = 3;

@@ -30,7 +30,7 @@ export interface Fault {
   /** Number of earlier calls in the episode, and of the agent's turns. */
   readonly number: number;
   readonly turn: number;
-  /** What a right agent does then. */
+  /** How a correct agent reacts. */
   readonly expect: 'retry' | 'read-again' | 'ignore' | 'tell' | 'none';
   /** The true answer, if another one was shown. */
   readonly answer?: string;

@@ -58,7 +58,7 @@ function checksOf(domain: ToolsDomain, task: ToolsTask, end: EpisodeEnd): CheckR
   const results = [
     ...(state === 'reference' ? [checkReference(domain, task, end.finalState)] : []),
     ...(assert ?? []).map((expected) => checkValue(expected, end.finalState, domain)),
-    ...(communicate ?? []).map((text) => checkCommunicated(text, task.verifier, end)),
+    ...(communicate ?? []).map((text) => checkStated(text, task.verifier, end)),
     ...(called ?? []).map((call) => checkCalled(call, calls, domain)),
     ...(notCalled ?? []).map((name) => checkNotCalled(name, calls)),
     ...processChecks(task.verifier, end.messages),
@@ -122,7 +122,7 @@ const MATCH_REASONS = {
   missing: 'the user was never told',
 };
 
-function checkCommunicated(text: string, { communicate = [], grounded = false }: VerifierSpec, { messages }: EpisodeEnd) {
+function checkStated(text: string, { communicate = [], grounded = false }: VerifierSpec, { messages }: EpisodeEnd) {
   const match = matchOf(text, communicate, messages, grounded);
   return result(`communicate: ${text}`, match === 'stated', MATCH_REASONS[match]);
 }

@@ -12,7 +12,7 @@ import type { Responder } from '../../env/tools/tools-family.js';
 import { isSolvedAtStart, SOLVED_AT_START } from '../../env/tools/verify-episode.js';
 import { Entities, isRecord } from './entity-swap.js';
 import { checkReference, checksOf, type Played, playCalls } from './task-checks.js';
-import { undisclosedIds } from './undisclosed-ids.js';
+import { hiddenIds } from './hidden-ids.js';
 
 export type FindingKind =
   | 'solved-at-start'
@@ -105,7 +105,7 @@ async function playedFindings(asked: Linted): Promise<Found[]> {
   }
   const late = task.reference!.calls.length - answers.length;
   if (late > 0) found.push(defect('reference-fails', `the last ${late} calls of its reference come after its end`));
-  for (const { at, problem } of await undisclosedIds(asked, answers)) {
+  for (const { at, problem } of await hiddenIds(asked, answers)) {
     const { calls, say } = task.reference!;
     const others = calls.filter((_, i) => i !== at);
     const { end: without } = await playCalls(asked, others, say);
@@ -224,8 +224,8 @@ function cheatsOf({ domain, task }: Linted, { answers, end }: Played, isIdle: bo
     add('passes-words', 'claims without doing', { calls: without((i) => acts.includes(i)), say: say ?? 'Done.' });
   // A word may describe a refusal without a look-up; a number or an id was read somewhere.
   else if (communicate.some((value) => /\d/.test(value)) && calls.length > 0) {
-    const userText = [task.user.opening ?? task.user.goal, ...(task.user.script ?? []).map((line) => line.say)].join('\n');
-    const isGiven = communicate.every((value) => holdsValue(userText, value));
+    const words = [task.user.opening ?? task.user.goal, ...(task.user.script ?? []).map((line) => line.say)].join('\n');
+    const isGiven = communicate.every((value) => holdsValue(words, value));
     const hint = isGiven ? ', which the user has said' : ': `grounded: true` asks that it was read first';
     add('passes-unread', 'says it and looks nothing up', { calls: [], hint, shuts: isGiven });
   }

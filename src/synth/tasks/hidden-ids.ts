@@ -7,7 +7,7 @@ import type { Responder } from '../../env/tools/tools-family.js';
 import { Entities, wordsOf } from './entity-swap.js';
 import { idsIn, type Played, playCalls } from './task-checks.js';
 
-interface UndisclosedId {
+interface HiddenId {
   /** Place of the call in the solution. */
   readonly at: number;
   readonly problem: string;
@@ -20,7 +20,7 @@ interface Asked {
 }
 
 /** One problem for each id, with its call. Reads are repeated with all known values before an id counts as undisclosed. */
-export async function undisclosedIds({ domain, task, responder }: Asked, answers: Played['answers']): Promise<UndisclosedId[]> {
+export async function hiddenIds({ domain, task, responder }: Asked, answers: Played['answers']): Promise<HiddenId[]> {
   const { user } = task;
   const userTexts = [user.opening, user.goal, user.persona, ...(user.script ?? []).map(({ say }) => say)];
   // Values in parameter schemas are known, except descriptions and examples.
@@ -31,7 +31,7 @@ export async function undisclosedIds({ domain, task, responder }: Asked, answers
   let readable: Readable | undefined;
   const spoken = [...new Set(wordsOf(userTexts.join(' ')))].filter((word) => word.length > 3).slice(0, MOST_WORDS);
   const entities = new Entities(initialStateOf(domain, task));
-  const faults = new Map<string, UndisclosedId>();
+  const faults = new Map<string, HiddenId>();
   for (const [at, { call, prediction }] of answers.entries()) {
     const ids = [...new Set([...idsIn(call.arguments), ...namesIn(call.arguments, entities)])];
     for (const id of ids) {
