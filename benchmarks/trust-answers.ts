@@ -33,9 +33,9 @@ interface Reply {
   readonly kind: string;
 }
 
-/** Of one way to make replies of one domain, at most. */
+/** Maximum number of replies of one kind for one domain. */
 const PER_KIND = 20;
-/** Not the sample that the checks were written with. */
+/** Another sample than the one that the checks were developed with. */
 const SEED = 12;
 const SHOWN_MISSES = 40;
 
@@ -109,7 +109,7 @@ function describe({ domain, kind, isTrue, call, operations, observation }: Reply
   return `${domain.id}, ${kind}: ${what}; ${call.name}(${JSON.stringify(call.arguments).slice(0, 160)})${done} → ${observation.slice(0, 240)}`;
 }
 
-// Written by hand.
+// Hand-written replies.
 
 type Written = readonly [string, JsonObject, string, ...(readonly string[] | 'error')[]];
 
@@ -168,12 +168,12 @@ function recordOf([name, given, observation, ...rest]: Written, number: number):
   };
 }
 
-// Made from what exact rules answer.
+// Replies derived from answers of exact rules.
 
-/** A call of a solution, in the state that it is made in, with the rules' answer. */
+/** A call of a reference, with its state and the rules' answer. */
 type Truth = Omit<Reply, 'isTrue' | 'kind' | 'records'>;
 
-/** Forms of a true answer that a language model may give it. */
+/** Forms in which a language model may give a true answer. */
 const FORMS: Readonly<Record<string, (data: Json, rng: Rng) => string | undefined>> = {
   'as it is': (data) => JSON.stringify(data),
   'in another order': (data) =>
@@ -199,7 +199,7 @@ const FORMS: Readonly<Record<string, (data: Json, rng: Rng) => string | undefine
 
 function renamed(data: Json, name: (key: string) => string, scalar: (value: Json) => Json = (value) => value): Json {
   if (Array.isArray(data)) return data.map((each) => renamed(each, name, scalar));
-  // Keys that are ids stay what they are.
+  // Keys that are ids stay unchanged.
   if (isJsonObject(data))
     return Object.fromEntries(
       Object.entries(data).map(([key, each]) => [/\d/.test(key) ? key : name(key), renamed(each, name, scalar)]),
@@ -207,7 +207,7 @@ function renamed(data: Json, name: (key: string) => string, scalar: (value: Json
   return data === null ? null : scalar(data);
 }
 
-/** Ways in which a true reply is made false; undefined where it cannot be. */
+/** Ways to falsify a true reply; undefined if not applicable. */
 const LIES: Readonly<Record<string, (truth: Truth, others: readonly Truth[], rng: Rng) => Partial<Truth> | undefined>> =
   {
     'another value': (truth, _, rng) => {
@@ -324,7 +324,7 @@ function shuffled<T>(items: readonly T[], rng: Rng): T[] {
   return items.map(() => left.splice(rng.int(left.length), 1)[0]);
 }
 
-/** All calls of all solutions, each once, and some that fail. */
+/** All distinct calls of all references, and some that fail. */
 function truthsOf(domain: ToolsDomain): Truth[] {
   const found = new Map<string, Truth>();
   for (const task of domain.tasks) {
@@ -371,7 +371,7 @@ function replaced(value: Json, path: readonly (string | number)[], by: Json): Js
   return copy;
 }
 
-/** Whether it is a fact of the state under that name, and no id by which the object is found. */
+/** Whether it is a field of the state under that name, and not an id that finds the object. */
 function isField({ state, call }: Truth, path: readonly (string | number)[]): boolean {
   const key = path.at(-1);
   return typeof key === 'string' && !Object.keys(call.arguments).includes(key) && valuesOf(state, key).size > 1;
@@ -379,7 +379,7 @@ function isField({ state, call }: Truth, path: readonly (string | number)[]): bo
 
 const fieldValues = new WeakMap<JsonObject, Map<string, ReadonlySet<Json>>>();
 
-/** All values that a field of that name has in the state. */
+/** All values of fields with that name in the state. */
 function valuesOf(state: JsonObject, key: string): ReadonlySet<Json> {
   const known = fieldValues.get(state) ?? new Map<string, ReadonlySet<Json>>();
   fieldValues.set(state, known);
@@ -400,7 +400,7 @@ function valuesOf(state: JsonObject, key: string): ReadonlySet<Json> {
   return found;
 }
 
-/** Another value that the field has elsewhere: a lie that looks like the truth. */
+/** Another value of the field elsewhere: a plausible error. */
 function otherValue({ state }: Truth, key: string, value: Json, rng: Rng): Json | undefined {
   const others = [...valuesOf(state, key)].filter((other) => other !== value && typeof other === typeof value);
   return others.length === 0 ? undefined : others[rng.int(others.length)];
@@ -412,7 +412,7 @@ function idOf({ state, call }: Truth): string | undefined {
   return ids.length === 1 ? String(ids[0]) : undefined;
 }
 
-// What the real program answered in recorded conversations.
+// Answers of the real program in recorded conversations.
 
 interface Recorded {
   readonly traj: readonly {

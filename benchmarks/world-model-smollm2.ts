@@ -37,7 +37,7 @@ interface Asked {
 
 interface WorldCase extends CaseName {
   readonly asked: readonly Asked[];
-  /** Rows that it was trained on. */
+  /** Number of training rows. */
   readonly rows: number;
   readonly seconds: Readonly<Record<'training' | 'asking', number>>;
   readonly log: readonly object[];
@@ -70,7 +70,7 @@ const QUICK: Sizes = {
   training: { ...FULL.training, max_steps: 1, per_device_train_batch_size: 1 },
 };
 
-/** What is shown: little, as the model is small and is trained on the domain. */
+/** Prompt settings: short, since the model is small and trained on the domain. */
 const SHOWN = [
   ...['model.llm.instructions=short', 'model.llm.retrieval.k=0', 'model.llm.stateTokens=80'],
   'model.llm.historyTokens=60',
@@ -207,7 +207,7 @@ async function episodesOf({ root, folder }: Rig, body: string, sizes: Sizes): Pr
   return out;
 }
 
-/** Calls on held-out tasks, put to the backend `llm`, each once: no second try. */
+/** Calls on held-out tasks, each sent once to the backend `llm`, without retries. */
 async function askedOf(body: string, episodes: string, url: string, sizes: Sizes): Promise<Asked[]> {
   const { config, folder } = await loadToolsScenario(body, { set: [...settingsOf(body, sizes)] });
   const domain = await makeDomain(config.domain, { folder });

@@ -1,4 +1,4 @@
-// Folders of tests, which are gone when their file has ended (environment-variables.ts).
+// Temporary folders of tests, removed after each file (environment-variables.ts).
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -11,8 +11,8 @@ import { holdsValue, valuesIn } from '../../env/tools/stated-values.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { isSolvedAtStart, SOLVED_AT_START } from '../../env/tools/verify-episode.js';
 import { Entities, isRecord } from './entity-swap.js';
-import { checkReference, checksOf, type Played, playCalls } from './task-checks.js';
 import { hiddenIds } from './hidden-ids.js';
+import { checkReference, checksOf, type Played, playCalls } from './task-checks.js';
 
 export type FindingKind =
   | 'solved-at-start'

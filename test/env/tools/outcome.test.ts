@@ -112,7 +112,7 @@ describe('a row that fails without the agent’s fault', () => {
   };
   const plan = planRow(5, { seed: 3, groupSize: 2, branchAt: 0 });
   const task = () => domain.tasks.find(({ id }) => id === 'lend-dune')!;
-  /** As `change` says, in attempts up to `times`. */
+  /** Applies `change` in attempts up to `times`. */
   const rows =
     (change: object, times: number, plans: RowPlan[] = []) =>
     (now: RowPlan) => {

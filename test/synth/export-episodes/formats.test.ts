@@ -85,7 +85,7 @@ describe('what is written to be imitated', () => {
       });
     }
     const trl = await exported(join(folder, 'trl'), 'trl', lived());
-    // They say the same: no turn of theirs was better.
+    // They have the same messages: no turn was better.
     expect(trl.tables).toEqual({ messages: 1, prompt_completion: 3, preference: 1 });
   });
 

@@ -1,4 +1,4 @@
-// The export `world-model`: what the backend `llm` asks about a call, and a reply that it reads as the recorded answer.
+// The export `world-model`: the prompts of the backend `llm`, and replies that it reads as the recorded answers.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const domain = parcelDomain({ tasks: [parcelTask('move')] });
 const [{ id: task }] = domain.tasks;
 
-/** With the hashes that its operations come to. */
+/** With the hashes after its operations. */
 function recorded(spec: RecordSpec = {}): EpisodeRecord {
   const made = record({ task, source: 'real', ...spec });
   let state = domain.initialState;
@@ -57,7 +57,7 @@ it.each(['full', 'short'])(
     const settings = { instructions, retrieval: { k: 2 } };
     const episode = recorded();
     const { tables } = await exported(folder, 'world-model', [episode, recorded()], { domain, world: { settings } });
-    // The second episode asks the same.
+    // The second episode has the same prompts.
     expect(tables).toEqual({ prompt_completion: 2, openai: 2 });
     const rows = jsonLines(folder, 'data/prompt_completion/train-00000-of-00001.jsonl');
     const [openAi] = jsonLines(folder, 'data/openai/train-00000-of-00001.jsonl');
