@@ -206,12 +206,8 @@ const userSection = section('Who talks to the agent.', {
   kind: oneOf(['scripted', 'llm'], "The task's script, or a language model that pursues the task's hidden goal."),
   varied: flag(false, "Whether a script is said in the domain's phrases, by another user for each seed."),
   maxTurns: positive.default(20).describe('Messages of a user before the episode is cut off.'),
-  patience: orNull(positive).describe(
-    'Messages of a user before it loses patience and leaves; null: never.',
-  ),
-  friction: share
-    .default(0)
-    .describe('Share of its answers that are short, vague, impatient or withholding.'),
+  patience: orNull(positive).describe('Messages of a user before it loses patience and leaves; null: never.'),
+  friction: share.default(0).describe('Share of its answers that are short, vague, impatient or withholding.'),
 });
 
 const rewardSection = section('What an episode was worth: exact checks first, then an audited judge.', {

@@ -31,9 +31,7 @@ const faultSchema = z.strictObject({
     .array(z.string().min(1))
     .min(1)
     .optional()
-    .describe(
-      'Affected tools; absent: for lost answers those that write, for faults of data those that read.',
-    ),
+    .describe('Affected tools; absent: for lost answers those that write, for faults of data those that read.'),
   rate: z.number().min(0).max(1).default(1).describe('Probability for each call.'),
   calls: z.array(z.int().min(1)).min(1).optional().describe('Which calls of these tools in an episode, from 1.'),
   tries: z.int().min(1).optional().describe('Failed tries of the same call before one succeeds.'),

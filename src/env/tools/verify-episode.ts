@@ -6,9 +6,9 @@ import { stateHash, valueAt } from '../state/state.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolsDomain, ToolsTask, Verdict, VerifierSpec } from './domain.js';
 import { asHappened, checksAfterFaults } from './faults.js';
 import { successfulCalls } from './message.js';
+import { isSuccess } from './outcome.js';
 import { processChecks } from './process-checks.js';
 import { isSameBut, schemasAt } from './same-sets.js';
-import { isSuccess } from './outcome.js';
 import { initialStateOf, referenceStateOf } from './situation.js';
 import { matchOf } from './stated-values.js';
 

@@ -15,11 +15,11 @@ import {
   callEntry,
   clipped,
   type EpisodeLimits,
+  type EpisodeTexts,
   episodeText,
   oneLine,
   type Refused,
   systemText,
-  type EpisodeTexts,
 } from './prompt.js';
 import {
   failedReply,
