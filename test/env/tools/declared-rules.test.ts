@@ -264,7 +264,7 @@ describe('declared rules', () => {
       "require: '!state.list.unique()'",
       /state\.json".*breaks an invariant of rules\.yaml: the list names one twice/,
     ],
-    ['call.id in state.items', 'call.id.matches("(a+)+$")', /matches\(\) is not there/],
+    ['call.id in state.items', 'call.id.matches("(a+)+$")', /matches\(\) is not supported/],
   ])('%s as %s: one error with file, line and expression', async (from, to, said) => {
     expect(RULES).toContain(from);
     const error = await load(RULES.replace(from, to)).then(
