@@ -455,8 +455,7 @@ function problemOfVerifier({ verifier, reference }: ToolsTask): string | undefin
     return 'verifier: "state: reference" needs the reference calls';
   }
   for (const { path, equals, exists } of verifier.assert ?? []) {
-    if (pointerKeys(path) === undefined)
-      return `verifier.assert: "${path}" is not a JSON Pointer: it must begin with "/"`;
+    if (pointerKeys(path) === undefined) return `verifier.assert: "${path}" is not a JSON Pointer: start it with "/"`;
     if (equals === undefined && exists === undefined) return `verifier.assert: ${path} needs "equals" or "exists"`;
   }
   return undefined;
