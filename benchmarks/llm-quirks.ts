@@ -1,5 +1,5 @@
-// Behaviours of real servers of language models, from public reports and providers' documentation, played over HTTP: how many are met with
-// the right answer, or with an error that names what is wrong.
+// Quirks of real language model servers, from public reports and providers' documentation, replayed over HTTP: how many give
+// the right answer, or an error that names the problem.
 
 import { join } from 'node:path';
 import { wilson } from '../src/core/statistics.js';

@@ -1,6 +1,6 @@
-// What a call of the world costs on the service desk: each call of the recorded episodes is asked as `synth` would ask it, with the default
+// Tokens of world model calls on the service desk: each call of the recorded episodes is sent as `synth` would send it, with the default
 // settings, and its prompt counted by SmolLM2's tokenizer. A prefix cache holds what a prompt shares from its start with the one before it in
-// the episode; for the first call of an episode, with the one before it at all (the system message). Both shares are told.
+// the episode; for the first call of an episode, with the previous prompt of any episode (the system message). Reports both shares.
 
 import { join } from 'node:path';
 import { applyOperations } from '../src/env/state/operations.js';
@@ -17,7 +17,7 @@ import { smollm2Counter } from './smollm2-tokens.js';
 
 interface Asked {
   readonly tokens: number;
-  /** Held by a prefix cache that has the call before. */
+  /** Tokens in a prefix cache after the previous call. */
   readonly held: number;
   readonly isFirst: boolean;
 }

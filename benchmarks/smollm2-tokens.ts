@@ -10,7 +10,7 @@ const SIZES: Readonly<Record<number, number>> = { 0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 
 const STRING = 8;
 const ARRAY = 9;
 
-/** @returns how many tokens a text has */
+/** @returns number of tokens of a text */
 export function smollm2Counter(root: string): (text: string) => number {
   const path =
     process.env.REVERIE_GGUF ??

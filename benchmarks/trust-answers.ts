@@ -1,7 +1,7 @@
-// What answers of a world are worth that is held to its typed state: true and false replies, planted, each judged without a model.
+// State checks of a world's answers: planted true and false replies, each judged without a model.
 // Where they come from: written by hand for five small domains (trust/answers.yaml); what exact rules of the service desk and of
 // τ-bench's domains answer to the calls of their solutions, as it is and in other forms, and the same made false; and what τ-bench's
-// own program answered in recorded conversations of GPT-4o, which nobody here wrote. The rules are taken away before anything is judged.
+// own program answered in recorded conversations of GPT-4o. The rules are removed before anything is judged.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,9 +33,9 @@ interface Reply {
   readonly kind: string;
 }
 
-/** Of one way to make replies of one domain, at most. */
+/** Maximum number of replies of one kind for one domain. */
 const PER_KIND = 20;
-/** Not the sample that the checks were written with. */
+/** Another sample than the one that the checks were developed with. */
 const SEED = 12;
 const SHOWN_MISSES = 40;
 
@@ -109,7 +109,7 @@ function describe({ domain, kind, isTrue, call, operations, observation }: Reply
   return `${domain.id}, ${kind}: ${what}; ${call.name}(${JSON.stringify(call.arguments).slice(0, 160)})${done} → ${observation.slice(0, 240)}`;
 }
 
-// Written by hand.
+// Hand-written replies.
 
 type Written = readonly [string, JsonObject, string, ...(readonly string[] | 'error')[]];
 
@@ -168,55 +168,55 @@ function recordOf([name, given, observation, ...rest]: Written, number: number):
   };
 }
 
-// Made from what exact rules answer.
+// Replies derived from answers of exact rules.
 
-/** A call of a solution, in the state that it is made in, with the rules' answer. */
+/** A call of a reference, with its state and the rules' answer. */
 type Truth = Omit<Reply, 'isTrue' | 'kind' | 'records'>;
 
-/** Forms of a true answer that a language model may give it. */
-const FORMS: Readonly<Record<string, (told: Json, rng: Rng) => string | undefined>> = {
-  'as it is': (told) => JSON.stringify(told),
-  'in another order': (told) =>
-    isJsonObject(told) ? JSON.stringify(Object.fromEntries(Object.entries(told).reverse())) : undefined,
-  'part of it': (told, rng) =>
-    isJsonObject(told)
-      ? JSON.stringify(Object.fromEntries(Object.entries(told).filter((_, i) => i === 0 || rng.uniform() < 0.5)))
-      : Array.isArray(told) && told.length > 1
-        ? JSON.stringify(told.slice(0, 1))
+/** Forms in which a language model may give a true answer. */
+const FORMS: Readonly<Record<string, (data: Json, rng: Rng) => string | undefined>> = {
+  'as it is': (data) => JSON.stringify(data),
+  'in another order': (data) =>
+    isJsonObject(data) ? JSON.stringify(Object.fromEntries(Object.entries(data).reverse())) : undefined,
+  'part of it': (data, rng) =>
+    isJsonObject(data)
+      ? JSON.stringify(Object.fromEntries(Object.entries(data).filter((_, i) => i === 0 || rng.uniform() < 0.5)))
+      : Array.isArray(data) && data.length > 1
+        ? JSON.stringify(data.slice(0, 1))
         : undefined,
-  'in a fence': (told) => `\`\`\`json\n${JSON.stringify(told, null, 2)}\n\`\`\``,
-  'in a wrapper': (told) => JSON.stringify({ status: 'success', result: told }),
-  'keys in camel case': (told) =>
-    JSON.stringify(renamed(told, (key) => key.replace(/_([a-z])/g, (_, c) => c.toUpperCase()))),
-  'values as text': (told) => (isJsonObject(told) ? JSON.stringify(renamed(told, (key) => key, String)) : undefined),
-  'in lines': (told) => {
-    if (!isJsonObject(told)) return undefined;
-    const lines = Object.entries(told).filter(([, value]) => typeof value !== 'object' && value !== '');
+  'in a fence': (data) => `\`\`\`json\n${JSON.stringify(data, null, 2)}\n\`\`\``,
+  'in a wrapper': (data) => JSON.stringify({ status: 'success', result: data }),
+  'keys in camel case': (data) =>
+    JSON.stringify(renamed(data, (key) => key.replace(/_([a-z])/g, (_, c) => c.toUpperCase()))),
+  'values as text': (data) => (isJsonObject(data) ? JSON.stringify(renamed(data, (key) => key, String)) : undefined),
+  'in lines': (data) => {
+    if (!isJsonObject(data)) return undefined;
+    const lines = Object.entries(data).filter(([, value]) => typeof value !== 'object' && value !== '');
     const label = (key: string) => key.replaceAll('_', ' ').replace(/^./, (c) => c.toUpperCase());
     return lines.length < 2 ? undefined : lines.map(([key, value]) => `${label(key)}: ${value}`).join('\n');
   },
 };
 
-function renamed(told: Json, name: (key: string) => string, scalar: (value: Json) => Json = (value) => value): Json {
-  if (Array.isArray(told)) return told.map((each) => renamed(each, name, scalar));
-  // Keys that are ids stay what they are.
-  if (isJsonObject(told))
+function renamed(data: Json, name: (key: string) => string, scalar: (value: Json) => Json = (value) => value): Json {
+  if (Array.isArray(data)) return data.map((each) => renamed(each, name, scalar));
+  // Keys that are ids stay unchanged.
+  if (isJsonObject(data))
     return Object.fromEntries(
-      Object.entries(told).map(([key, each]) => [/\d/.test(key) ? key : name(key), renamed(each, name, scalar)]),
+      Object.entries(data).map(([key, each]) => [/\d/.test(key) ? key : name(key), renamed(each, name, scalar)]),
     );
-  return told === null ? null : scalar(told);
+  return data === null ? null : scalar(data);
 }
 
-/** Ways in which a true reply is made false; undefined where it cannot be. */
+/** Ways to falsify a true reply; undefined if not applicable. */
 const LIES: Readonly<Record<string, (truth: Truth, others: readonly Truth[], rng: Rng) => Partial<Truth> | undefined>> =
   {
     'another value': (truth, _, rng) => {
-      const told = dataOf(truth);
-      const leaves = told === undefined ? [] : leavesOf(told, []).filter((path) => isField(truth, path));
+      const data = dataOf(truth);
+      const leaves = data === undefined ? [] : leavesOf(data, []).filter((path) => isField(truth, path));
       if (leaves.length === 0) return undefined;
       const path = leaves[rng.int(leaves.length)];
-      const value = otherValue(truth, String(path.at(-1)), valueAt(told!, path), rng);
-      return value === undefined ? undefined : { observation: JSON.stringify(replaced(told!, path, value)) };
+      const value = otherValue(truth, String(path.at(-1)), valueAt(data!, path), rng);
+      return value === undefined ? undefined : { observation: JSON.stringify(replaced(data!, path, value)) };
     },
     'the answer for another': (truth, others, rng) => {
       if (dataOf(truth) === undefined || truth.operations.length > 0) return undefined;
@@ -255,14 +255,14 @@ const LIES: Readonly<Record<string, (truth: Truth, others: readonly Truth[], rng
     },
     'success without a change': (truth) => (truth.operations.length > 0 ? { operations: [] } : undefined),
     'says one thing and writes another': (truth, _, rng) => {
-      const told = dataOf(truth);
-      if (told === undefined || truth.operations.length === 0) return undefined;
+      const data = dataOf(truth);
+      if (data === undefined || truth.operations.length === 0) return undefined;
       const at = truth.operations.findIndex(
         (operation) =>
           'value' in operation &&
           typeof operation.value !== 'object' &&
-          leavesOf(told, []).some(
-            (path) => path.at(-1) === operation.path.split('/').at(-1) && valueAt(told, path) === operation.value,
+          leavesOf(data, []).some(
+            (path) => path.at(-1) === operation.path.split('/').at(-1) && valueAt(data, path) === operation.value,
           ),
       );
       if (at < 0) return undefined;
@@ -277,8 +277,8 @@ const LIES: Readonly<Record<string, (truth: Truth, others: readonly Truth[], rng
       const collection = first.path.split('/')[1];
       const records = collectionsOf(truth.state).get(collection);
       const id = first.path.split('/')[2];
-      const told = JSON.stringify([truth.call, truth.observation, truth.operations, records?.get(id) ?? null]);
-      const strange = [...(records?.keys() ?? [])].filter((other) => !told.includes(other) && !other.includes('/'));
+      const data = JSON.stringify([truth.call, truth.observation, truth.operations, records?.get(id) ?? null]);
+      const strange = [...(records?.keys() ?? [])].filter((other) => !data.includes(other) && !other.includes('/'));
       if (strange.length === 0) return undefined;
       const other = strange[rng.int(strange.length)];
       const field = Object.entries(records!.get(other)!).find(
@@ -301,12 +301,12 @@ function madeReplies(domain: ToolsDomain, most: number): Reply[] {
   const made: Reply[] = [];
   const count = (kind: string) => made.filter((one) => one.kind === `${domain.id}: ${kind}`).length;
   for (const truth of truths) {
-    const told = dataOf(truth);
-    if (told === undefined || truth.isError) {
+    const data = dataOf(truth);
+    if (data === undefined || truth.isError) {
       if (count('its text') < most) made.push({ ...truth, isTrue: true, kind: `${domain.id}: its text` });
     } else {
       for (const [name, form] of Object.entries(FORMS)) {
-        const observation = count(name) < most ? form(told, rng) : undefined;
+        const observation = count(name) < most ? form(data, rng) : undefined;
         if (observation !== undefined)
           made.push({ ...truth, observation, isTrue: true, kind: `${domain.id}: ${name}` });
       }
@@ -324,7 +324,7 @@ function shuffled<T>(items: readonly T[], rng: Rng): T[] {
   return items.map(() => left.splice(rng.int(left.length), 1)[0]);
 }
 
-/** All calls of all solutions, each once, and some that fail. */
+/** All distinct calls of all references, and some that fail. */
 function truthsOf(domain: ToolsDomain): Truth[] {
   const found = new Map<string, Truth>();
   for (const task of domain.tasks) {
@@ -371,7 +371,7 @@ function replaced(value: Json, path: readonly (string | number)[], by: Json): Js
   return copy;
 }
 
-/** Whether it is a fact of the state under that name, and no id by which the object is found. */
+/** Whether it is a field of the state under that name, and not an id that finds the object. */
 function isField({ state, call }: Truth, path: readonly (string | number)[]): boolean {
   const key = path.at(-1);
   return typeof key === 'string' && !Object.keys(call.arguments).includes(key) && valuesOf(state, key).size > 1;
@@ -379,7 +379,7 @@ function isField({ state, call }: Truth, path: readonly (string | number)[]): bo
 
 const fieldValues = new WeakMap<JsonObject, Map<string, ReadonlySet<Json>>>();
 
-/** All values that a field of that name has in the state. */
+/** All values of fields with that name in the state. */
 function valuesOf(state: JsonObject, key: string): ReadonlySet<Json> {
   const known = fieldValues.get(state) ?? new Map<string, ReadonlySet<Json>>();
   fieldValues.set(state, known);
@@ -400,7 +400,7 @@ function valuesOf(state: JsonObject, key: string): ReadonlySet<Json> {
   return found;
 }
 
-/** Another value that the field has elsewhere: a lie that looks like the truth. */
+/** Another value of the field elsewhere: a plausible error. */
 function otherValue({ state }: Truth, key: string, value: Json, rng: Rng): Json | undefined {
   const others = [...valuesOf(state, key)].filter((other) => other !== value && typeof other === typeof value);
   return others.length === 0 ? undefined : others[rng.int(others.length)];
@@ -412,7 +412,7 @@ function idOf({ state, call }: Truth): string | undefined {
   return ids.length === 1 ? String(ids[0]) : undefined;
 }
 
-// What the real program answered in recorded conversations.
+// Answers of the real program in recorded conversations.
 
 interface Recorded {
   readonly traj: readonly {

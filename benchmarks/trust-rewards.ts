@@ -1,4 +1,4 @@
-// Is an episode given what it is worth? Planted ones (trust/rewards.yaml) are run in six domains by their exact rules, judged, and put through
+// Rewards of planted episodes. Planted ones (trust/rewards.yaml) are run in six domains by their exact rules, judged, and put through
 // the filters of datasets: wrong, lucky, incomplete and policy-breaking ones may neither be paid nor imitated, right ones in other words or
 // in another order must be. `raw` names each that was not, and how verdicts on GPT-4o's recorded airline conversations agree with
 // τ-bench's own. Needs REVERIE_SHARED_DATA, the folder of τ-bench's data.
@@ -159,7 +159,7 @@ async function recordedConversations() {
   return { conversations: lines.length, ended, differing };
 }
 
-/** Who acts and who answers as it is planted. */
+/** The planted agent and responder. */
 function cast(
   task: ToolsTask,
   turns: readonly Turn[],

@@ -1,4 +1,4 @@
-// Does the audit of tasks find what is wrong with tasks? Defects planted one at a time into sound tasks, and defects of τ²-bench's published
+// Detection of task defects by the audit: defects planted one at a time into sound tasks, and defects of τ²-bench's published
 // tasks that others reported (trust/tasks.yaml, each with its source). `raw` has what it says of the tasks of τ-bench and helpdesk as they
 // are: studies/trust-tasks.md looks at each. Needs REVERIE_SHARED_DATA, the folder of τ-bench's data.
 
@@ -14,14 +14,14 @@ import { plantedDomain } from './trust-rewards.js';
 interface PlantedDefect {
   readonly domain: string;
   readonly task: string;
-  /** Parts of the task in place of its own; null takes one away. */
+  /** Parts of the task to replace; null removes one. */
   readonly change?: { readonly [part in keyof ToolsTask]?: unknown };
-  /** What has to be found. */
+  /** The expected finding. */
   readonly finds: TaskFinding['kind'];
   readonly source?: string;
 }
 
-/** Whose own tasks are looked at: no alarm is to be false. */
+/** Domains whose own tasks are audited: alarms must be true. */
 const AS_THEY_ARE = ['helpdesk', 'cellar', 'tau-retail', 'tau-airline'];
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {

@@ -1,4 +1,4 @@
-// Are faults of simulated users told from those of agents? Planted conversations, some of public reports, and faults planted into recorded
+// Separates faults of simulated users from those of agents. Planted conversations, some of public reports, and faults planted into recorded
 // ones, each played through an environment whose user is a model that says what is planted and says it again when it is asked to mend it.
 // And how often recorded users, who are taken to be right, are blamed.
 
@@ -18,7 +18,7 @@ import type { BenchmarkContext, Measurement } from './benchmark.js';
 
 interface Planted {
   readonly id: string;
-  /** Of a user; `none` where the user is right. */
+  /** The user's fault; `none` if the user is right. */
   readonly fault: string;
   readonly goal: string;
   readonly opening: string;
@@ -72,7 +72,7 @@ function countsOf(cases: readonly Planted[]): Record<string, number> {
   return counts;
 }
 
-/** Why the user failed; undefined where it did not. */
+/** Why the user failed; undefined if it did not. */
 async function faultOf({ goal, opening, talk, done = false }: Planted): Promise<string | undefined> {
   const task: ToolsTask = {
     ...{ id: 'planted', family: 'planted' },
@@ -84,7 +84,7 @@ async function faultOf({ goal, opening, talk, done = false }: Planted): Promise<
   const environment = new ToolsEpisodeEnvironment({ id: 'planted', domain, responder: NOBODY, user });
   await environment.reset({ seed: 1 });
   const agent = talk.filter((_, i) => i % 2 === 0);
-  // What came before stands as it is: only the last answer is in question.
+  // Earlier messages are fixed: only the last answer is tested.
   for (const [i, content] of agent.entries()) {
     if (i < agent.length - 1) {
       const before = environment.snapshot() as { env: string; state: { messages: object[]; turns: number } };
@@ -100,7 +100,7 @@ async function faultOf({ goal, opening, talk, done = false }: Planted): Promise<
   return undefined;
 }
 
-/** A user's model that says what is planted, whatever it is told of it. */
+/** A user's model that repeats its planted messages despite complaints. */
 function saying(said: readonly string[], done: boolean): LanguageModel {
   const json = { reasoning: '', content: said.at(-1)!, done } satisfies JsonObject;
   const reply = {
@@ -164,7 +164,7 @@ function conversations(file: string): Conversation[] {
     const talk: string[] = [];
     for (const { role, content } of spoken) {
       const isUser = role === 'user';
-      // Two in a row are one.
+      // Merges consecutive messages.
       if ((talk.length % 2 === 0) === isUser) talk.push(content!.replace(STOP, '').trim());
       else if (talk.length > 0) talk[talk.length - 1] += `\n${content}`;
     }

@@ -1,4 +1,4 @@
-// Can anyone train a world model? SmolLM2-135M-Instruct is asked for the next state of calls on held-out tasks, as it is and
+// Trains a small world model. SmolLM2-135M-Instruct is asked for the next state of calls on held-out tasks, as it is and
 // after TRL's SFT on the export `world-model`, served as OpenAI's API both times and asked by the backend `llm`, whose own checks
 // decide. Half of the calls change something. Each domain and seed is a case of a study: REVERIE_BENCH_SEEDS and
 // REVERIE_BENCH_DOMAINS choose what this sitting measures, REVERIE_BENCH_THREADS how many threads torch takes (1).
@@ -24,20 +24,20 @@ import { pointsBetween } from './smollm2-arms.js';
 import { REQUIREMENTS } from './smollm2-rig.js';
 import { type CaseName, chosen, studyOf } from './study-cases.js';
 
-/** What became of one held-out call. */
+/** The result of one held-out call. */
 interface Asked {
   readonly tool: string;
   readonly changes: boolean;
   /** The state after it, and whether it succeeds, are what they are by the exact rules; the text, too. */
   readonly state: boolean;
   readonly observation: boolean;
-  /** Why the answer was not taken; absent: it was. */
+  /** Why the answer was refused; absent if it was accepted. */
   readonly problem?: string;
 }
 
 interface WorldCase extends CaseName {
   readonly asked: readonly Asked[];
-  /** Rows that it was trained on. */
+  /** Number of training rows. */
   readonly rows: number;
   readonly seconds: Readonly<Record<'training' | 'asking', number>>;
   readonly log: readonly object[];
@@ -70,7 +70,7 @@ const QUICK: Sizes = {
   training: { ...FULL.training, max_steps: 1, per_device_train_batch_size: 1 },
 };
 
-/** What is shown: little, as the model is small and is trained on the domain. */
+/** Prompt settings: short, since the model is small and trained on the domain. */
 const SHOWN = [
   ...['model.llm.instructions=short', 'model.llm.retrieval.k=0', 'model.llm.stateTokens=80'],
   'model.llm.historyTokens=60',
@@ -207,7 +207,7 @@ async function episodesOf({ root, folder }: Rig, body: string, sizes: Sizes): Pr
   return out;
 }
 
-/** Calls on held-out tasks, put to the backend `llm`, each once: no second try. */
+/** Calls on held-out tasks, each sent once to the backend `llm`, without retries. */
 async function askedOf(body: string, episodes: string, url: string, sizes: Sizes): Promise<Asked[]> {
   const { config, folder } = await loadToolsScenario(body, { set: [...settingsOf(body, sizes)] });
   const domain = await makeDomain(config.domain, { folder });

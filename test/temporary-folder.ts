@@ -1,4 +1,4 @@
-// Folders of tests, which are gone when their file has ended (environment-variables.ts).
+// Temporary folders of tests, removed after each file (environment-variables.ts).
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 const made: string[] = [];
 
-/** A new folder; `name` tells whoever finds it whose it is. */
+/** A new folder; `name` identifies its owner. */
 export function temporaryFolder(name: string): string {
   made.push(mkdtempSync(join(tmpdir(), `reverie-${name}-`)));
   return made.at(-1)!;

@@ -34,7 +34,7 @@ function addInduce(program: Command, terminal: Terminal): void {
     .command('induce')
     .summary('propose rules, state and tasks of a domain from its logs')
     .description(
-      'Of a folder with tools.yaml: finds in records of its tools what calls answer, change and refuse, how ids look and what always holds, tries the rules on held-out logs, and writes them to rules.yaml for a person to read. Also writes what the folder lacks of state.json, state.schema.json, tasks.yaml and scenario.yaml. With --operators, of a scenario whose states are facts about objects (games of PDDL): finds for each action what it needs and what it makes so, and writes that to a file for the backend `operators`. See docs/rules-from-logs.md.',
+      'For a folder with tools.yaml: induces answers, effects, refusals, id patterns and invariants from records of its tools, tests the rules on held-out logs, and writes them to rules.yaml for a person to review. Also writes the missing files among state.json, state.schema.json, tasks.yaml and scenario.yaml. With --operators, of a scenario whose states are facts about objects (games of PDDL): finds for each action what it needs and what it makes so, and writes that to a file for the backend `operators`. See docs/rules-from-logs.md.',
     )
     .argument('<folder>', "the domain's folder; with --operators: a run of collect, or a scenario")
     .option('--logs <paths...>', "files or folders of records (.jsonl, .json); with --operators by default the run's")
@@ -65,10 +65,10 @@ function addDraft(program: Command, terminal: Terminal, outcome: Outcome): void 
     .command('draft')
     .summary('have a language model write a domain and its tasks')
     .description(
-      "Has a language model write policy, tools, data, tasks, probes and rules of a domain from a description, runs them, tries them by probes of what must fail and what must succeed and by the tasks' solutions, and gives the faults back to be put right. Writes the folder only of a domain that nothing speaks against; draft.json has every draft. With --into, of a domain that is there: writes the rules, tasks or probes that it lacks, from its tools, policy, snapshot and logs, and tries rules on the logs. See docs/drafted-domains.md.",
+      "Has a language model write policy, tools, data, tasks, probes and rules of a domain from a description, runs them, tests them with must-fail and must-succeed probes and the tasks' solutions, and returns the faults for repair. Writes the folder only if the domain passes; draft.json has every draft. With --into, for an existing domain: writes its missing rules, tasks or probes from its tools, policy, snapshot and logs, and tests rules on the logs. See docs/drafted-domains.md.",
     )
     .argument('[folder]', 'folder of the new domain')
-    .option('--into <folder>', 'a domain that is there: write what it lacks')
+    .option('--into <folder>', 'an existing domain: write its missing files')
     .option('--write <parts...>', 'with --into: rules, tasks, probes')
     .option('--logs <paths...>', 'with --into: records of its tools')
     .option('--from <file>', 'file with the description')
@@ -85,14 +85,14 @@ function addDraft(program: Command, terminal: Terminal, outcome: Outcome): void 
           'reverie draft garage --from garage.md --set llm.url=http://localhost:8000/v1 --set llm.model=NAME',
           'a model served by vLLM',
         ],
-        ['reverie draft --into desk --logs desk/logs --set ...', 'rules, tasks and probes for a domain that has none'],
+        ['reverie draft --into desk --logs desk/logs --set ...', 'rules, tasks and probes for a domain without them'],
         ['reverie draft pool --about "A swimming pool: members, courses, lockers" --repairs 8 --set ...', ''],
       ]),
     );
   withOutputOptions(command).action(async (given: string | undefined, flags: DraftFlags) => {
     const folder = flags.into ?? given;
     if (folder === undefined || (flags.into !== undefined && given !== undefined))
-      return command.error('error: name one folder: of a new domain, or with --into of one that is there');
+      return command.error('error: name one folder: of a new domain, or with --into of an existing one');
     const into = flags.into === undefined ? undefined : { write: flags.write, logs: flags.logs };
     const { draftInto, draftText } = await import('../run/draft.js');
     const tell = (line: string) => terminal.stderr.write(`${line}\n`);

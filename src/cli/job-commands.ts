@@ -167,10 +167,7 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
     if (spec.usesDevice) withDeviceOptions(command);
     if (name === 'fidelity') withFidelityOptions(command);
     if (name === 'audit')
-      command.option(
-        '--tasks',
-        'look at the tasks alone, all of them; exit with 1 where one is not fit to be rewarded',
-      );
+      command.option('--tasks', 'audit only the tasks, all of them; exit with 1 if one is not fit to be rewarded');
     withJobOptions(command, name === 'synth').action(async (given: string | undefined, flags: JobFlags & JobInputs) => {
       refuseBadUsage(spec, command, given, flags);
       const { data, model, checkpoint, episodes, heldOut, compare, failUnder, tasks, json } = flags;

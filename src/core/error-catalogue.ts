@@ -383,7 +383,7 @@ export const ERROR_CATALOGUE = {
   EPISODE_NOT_JUDGED: {
     status: 502,
     message: 'Episode {attempt} of {env} ended without a reward ({kind}: {cause}).',
-    hint: 'This protocol has no word for that, which is not 0: leave the episode out, or begin it anew.',
+    hint: 'A missing reward is not 0, and this protocol cannot express it: drop the episode, or reset and run it again.',
   },
   NOT_VERIFIED_APART: {
     status: 501,

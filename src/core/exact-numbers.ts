@@ -1,9 +1,9 @@
-// Whole numbers beyond 2^53, which JavaScript rounds without a word: an id that lost its last digits is another's. Where files,
-// logs, calls and replies come in they are refused by their path; as texts they keep every digit.
+// Whole numbers beyond 2^53, which JavaScript rounds silently, so that an id could become another one. Files,
+// logs, calls and replies with such numbers are refused with their path; as strings they keep every digit.
 
 import type { Json } from './canonical-json.js';
 
-/** Texts of JSON, and numbers: what is quoted is no number. */
+/** Strings and numbers in JSON text: digits within a string are no number. */
 const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const WHOLE = /^-?\d{16,}$/;
 
@@ -17,7 +17,7 @@ export function parseExactly(text: string): unknown {
   throw new RoundedNumber(roundedSentence(pathOf(value as Json, isBeyond)));
 }
 
-/** What is wrong with a value that was read elsewhere, as a sentence without a full stop; undefined: nothing. */
+/** The problem of a value that was parsed elsewhere, without a full stop; undefined if there is none. */
 export function roundedProblem(value: unknown): string | undefined {
   const path = pathOf(value, (part) => isBeyond(part) || (typeof part === 'bigint' && BigInt(Number(part)) !== part));
   return path === undefined ? undefined : roundedSentence(path);
@@ -31,7 +31,7 @@ function isBeyond(part: unknown): boolean {
   return Number.isInteger(part) && !Number.isSafeInteger(part);
 }
 
-/** JSON Pointer of the first such part. */
+/** JSON Pointer of the first rounded number. */
 function pathOf(value: unknown, isIt: (part: unknown) => boolean): string | undefined {
   if (isIt(value)) return '';
   if (typeof value !== 'object' || value === null) return undefined;

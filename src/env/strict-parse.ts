@@ -22,7 +22,7 @@ export function parseStrictly<S extends z.ZodType>(
   value: unknown,
   where: string,
   invalid?: (problem: string, place: readonly PropertyKey[]) => Error,
-  /** What is said of a place beside its keys: its line. */
+  /** The line of a place, shown after its keys. */
   lineOf: (place: readonly PropertyKey[]) => string = () => '',
 ): z.output<S> {
   const result = schema.safeParse(value);

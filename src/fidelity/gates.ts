@@ -174,7 +174,7 @@ export function compareSubjects(subjects: readonly SubjectReport[], rng: Rng): C
   );
 }
 
-/** How far apart the means of two models may be by the noise of their rewards, where it was measured of both. */
+/** Difference of two models' means that the noise of their rewards explains, if it was measured for both. */
 function noiseFloor(metric: string, models: readonly SubjectReport[], n: number): number | undefined {
   const known = (key: string) => models.map((model) => metricsOf(model).get(key)?.estimate.value ?? null);
   const isMean = metric === 'noise.reward';

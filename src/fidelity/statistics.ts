@@ -225,20 +225,20 @@ export function auroc(score: ArrayLike<number>, label: readonly boolean[]): numb
   return (sum - (positives * (positives + 1)) / 2) / (positives * negatives);
 }
 
-// How much of a value is chance: units (tasks) that each came to a value several times.
+// Noise of values that were measured several times for each unit (task).
 
-/** Root of the variance within units, mean over those with two values and more; null where there are none. */
+/** Root of the mean variance within units that have at least two values; null without such units. */
 function deviation(units: readonly (readonly number[])[]): number | null {
   return units.length === 0 ? null : Math.sqrt(mean(units.map((values) => sampleDeviation(values) ** 2)));
 }
 
-/** Standard deviation of a value of the same unit, with an interval over units; null does not count. */
+/** Standard deviation within a unit, with an interval over units; nulls are ignored. */
 export function noiseEstimate(units: readonly (readonly (number | null)[])[], rng: Rng): Estimate {
   const known = units.map((values) => values.filter((value) => value !== null)).filter(({ length }) => length > 1);
   return bootstrapEstimate(known, deviation, rng);
 }
 
-/** How far two means of `n` values each may be apart by chance (95 %, two-sided), their standard deviations being these. */
+/** Difference of two means of `n` values each that chance explains (95 %, two-sided), given their standard deviations. */
 export function leastGain(deviations: readonly [number, number], n: number): number {
   return 1.96 * Math.hypot(...deviations) * Math.sqrt(1 / n);
 }

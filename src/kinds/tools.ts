@@ -69,7 +69,7 @@ const agentSection = z
     }),
     agentOf('llm', 'A language model with tools (`llm`, `roles.agent`).', {
       temperature,
-      maxTokens: positive.default(4096).describe('Tokens of one turn, thoughts included.'),
+      maxTokens: positive.default(4096).describe('Tokens of one turn, with reasoning.'),
       tokens: z.boolean().optional().describe('Keep turns as token ids with log-probabilities too (vLLM, SGLang).'),
     }),
   ])
@@ -92,9 +92,9 @@ const fidelitySection = section('`reverie fidelity`: how far the dream is from t
     .default(1)
     .describe('Times each question is asked, with other seeds: what of an error is sampling.'),
   tolerance: share.default(0.2).describe('Probability of a wrong state that the trust horizon allows.'),
-  noise: section('How much of a reward is chance: tasks played again, who draws anew being one at a time.', {
-    tasks: positive.default(8).describe('Tasks that are played.'),
-    repeats: count.default(2).describe('Times each is played again, for each who draws; 0: not at all.'),
+  noise: section('Noise of rewards: tasks are repeated with one redrawn source of randomness at a time.', {
+    tasks: positive.default(8).describe('Number of tasks.'),
+    repeats: count.default(2).describe('Repetitions of each task for each source; 0: none.'),
   }),
   ...judgedKeys('Do agents rank in the dream as they do for real?'),
 });
@@ -205,13 +205,9 @@ const rolesSection = section(
 const userSection = section('Who talks to the agent.', {
   kind: oneOf(['scripted', 'llm'], "The task's script, or a language model that pursues the task's hidden goal."),
   varied: flag(false, "Whether a script is said in the domain's phrases, by another user for each seed."),
-  maxTurns: positive.default(20).describe('Things a user says before the episode is cut off.'),
-  patience: orNull(positive).describe(
-    'Things a user says before it loses patience, says so and leaves; null: it never does.',
-  ),
-  friction: share
-    .default(0)
-    .describe('Share of its answers that are short, vague, impatient, or hold back what was asked for.'),
+  maxTurns: positive.default(20).describe('Messages of a user before the episode is cut off.'),
+  patience: orNull(positive).describe('Messages of a user before it loses patience and leaves; null: never.'),
+  friction: share.default(0).describe('Share of its answers that are short, vague, impatient or withholding.'),
 });
 
 const rewardSection = section('What an episode was worth: exact checks first, then an audited judge.', {

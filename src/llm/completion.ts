@@ -26,7 +26,7 @@ type Loose = Readonly<Record<string, unknown>>;
 export function readCompletion(body: unknown): Completion {
   const choice = loose(list(loose(body).choices)[0]);
   const message = loose(choice.message);
-  // Its provider failed in the middle of it: a part of a reply is none.
+  // The provider failed midway: a partial reply is not used.
   if (choice.error || BROKEN_OFF.test(String(choice.finish_reason)))
     throw new Error(`it was broken off by "${choice.finish_reason}"${errorText(choice)}`);
   if (choice.message === undefined) throw new Error(`it holds no message${errorText(loose(body))}`);
@@ -48,7 +48,7 @@ export function readCompletion(body: unknown): Completion {
   };
 }
 
-/** What is said, thought and declined, which servers put into fields of their own or into typed parts of the content. */
+/** Content, reasoning and refusal, which servers put in separate fields or in typed content parts. */
 function contentOf(message: Loose): { said: string; thought: string; refused: string } {
   const { content, refusal, reasoning_content, reasoning, thinking } = message;
   if (typeof (content ?? '') !== 'string' && !Array.isArray(content)) throw new Error('its content is no text');
@@ -69,7 +69,7 @@ function plainText(value: unknown): string {
     .join('');
 }
 
-/** Tags of thoughts, by model; of gpt-oss, channels. */
+/** Tags of reasoning, by model; for gpt-oss, channels. */
 const OPENS = String.raw`<(?:think|thinking|thought|seed:think)>|\[THINK\]|◁think▷`;
 const CLOSES = String.raw`</(?:think|thinking|thought|seed:think)>|\[/THINK\]|◁/think▷`;
 const TAGGED = new RegExp(`(?:${OPENS})(.*?)(?:${CLOSES})`, 'gs');
@@ -101,7 +101,7 @@ function separateThoughts(text: string, given: string): { text: string; reasonin
       const rest = tagged.splice(0);
       spoken = spoken.replace(CLOSED, keep);
       tagged.push(...rest);
-      // A reply that was cut off while it thought.
+      // A reply that was cut off during its reasoning.
       spoken = spoken.replace(OPENED, keep);
     }
     if (tagged.length > 0) spoken = spoken.trim();
@@ -127,7 +127,7 @@ function readCall(value: unknown, index: number): ChatToolCall {
   return { id: typeof id === 'string' && id !== '' ? id : `call_${index}`, name, arguments: text };
 }
 
-/** Some servers write the JSON text of arguments as JSON once more. */
+/** Some servers encode the JSON of arguments twice. */
 function onceEncoded(text: string): string {
   if (!text.startsWith('"')) return text;
   try {
@@ -138,7 +138,7 @@ function onceEncoded(text: string): string {
   }
 }
 
-/** Reasons of servers other than OpenAI's, by what they mean. */
+/** Finish reasons of servers other than OpenAI's, by meaning. */
 const BROKEN_OFF = /^(error|network_error|insufficient_system_resource|abort)$/i;
 const REASONS: readonly (readonly [RegExp, ChatReply['finishReason']])[] = [
   [/^(tool_calls|function_call|tool_use)$/i, 'tool_calls'],

@@ -16,7 +16,7 @@ export type ChatMessage =
   | {
       readonly role: 'assistant';
       readonly content: string | null;
-      /** Its thoughts; sent to servers that ask for them in a chain of calls. */
+      /** Its reasoning; returned to servers that require it in a chain of calls. */
       readonly reasoning?: string;
       readonly toolCalls?: readonly ChatToolCall[];
     }
@@ -31,7 +31,7 @@ export interface ChatTool {
 export interface ChatRequest {
   /** Stable parts first, so that servers' prefix caches hit. */
   readonly messages: readonly ChatMessage[];
-  /** The reply must be JSON that fits; keys in the order of the schema (reasoning first). `mend` may put another form of it right first. */
+  /** The reply must be JSON that fits the schema; keys in its order (reasoning first). `mend` may normalize it first. */
   readonly schema?: { readonly name: string; readonly schema: JsonObject; readonly mend?: (reply: Json) => Json };
   readonly tools?: readonly ChatTool[];
   readonly temperature?: number;
@@ -45,7 +45,7 @@ export interface ChatRequest {
   readonly seed?: number;
   /** Number of the try at the same thing: another attempt is another request, also in the cache. */
   readonly attempt?: number;
-  /** The episode it belongs to: requests of one are sent to one server, whose prefix cache holds what they share. Changes no answer. */
+  /** The episode of the request: all requests of an episode go to one server, whose prefix cache has their common part. Answers do not depend on it. */
   readonly session?: string;
 }
 

@@ -14,7 +14,7 @@ export type JsonReading =
 /** Longer texts are not repaired: what is that long and broken was cut off or is no JSON. */
 const LONGEST_REPAIR = 256 * 1024;
 
-/** Reads JSON, which may stand in a code fence or amid sentences (with braces of their own) and may have small faults. */
+/** Parses JSON, which may be in a code fence or within sentences (with braces of their own) and may have small faults. */
 export function readJson(written: string, maxDepth: number): JsonReading {
   const text = written.replace(/^\uFEFF/, '');
   if (depthExceeds(text, maxDepth)) return { ok: false, problem: `it is nested deeper than ${maxDepth} levels` };
@@ -26,10 +26,10 @@ export function readJson(written: string, maxDepth: number): JsonReading {
   return repair(fenced ?? outermostBraces(text) ?? text, maxDepth);
 }
 
-/** Starts that are tried at most. */
+/** Maximum number of start positions to try. */
 const MOST_STARTS = 50;
 
-/** The longest object or list of several values amid other text that is whole JSON. */
+/** The longest valid object or list of several values within other text. */
 function longestPart(text: string) {
   let best: { length: number; part: ReturnType<typeof parse> } | undefined;
   let at = 0;
@@ -71,7 +71,7 @@ function repair(text: string, maxDepth: number): JsonReading {
   if (text.length > LONGEST_REPAIR || bracketsExceed(text, maxDepth)) return faulty;
   try {
     const repaired = parse(jsonrepair(text));
-    // Any sentence can be repaired to a string.
+    // jsonrepair turns any sentence into a string.
     return repaired && typeof repaired.value === 'object' ? { ...repaired, repaired: true } : faulty;
   } catch (error) {
     return { ok: false, problem: `it is not JSON (${(error as Error).message})` };
@@ -145,7 +145,7 @@ export interface ReplySchema {
   readonly text: string;
   /** `response_format` as JSON text, strict where the schema can be. */
   readonly formatText: string;
-  /** The value as it is meant, where only its form differs (`mended`, after `mend`), and what is wrong with it; nothing if it fits. */
+  /** The value in normal form (`normalized`, after `mend`), with its remaining problems. */
   check(value: Json, mend?: (value: Json) => Json): { value: Json; problems: readonly string[] };
 }
 
@@ -181,7 +181,7 @@ function compile(name: string, schema: JsonObject, text: string): ReplySchema {
     formatText: JSON.stringify({ type: 'json_schema', json_schema: wire }),
     check: (value, mend = (same) => same) => {
       if (validate(value)) return { value, problems: [] };
-      const meant = mended(mend(value), schema);
+      const meant = normalized(mend(value), schema);
       if (validate(meant)) return { value: meant, problems: [] };
       return { value: meant, problems: (validate.errors ?? []).slice(0, MAX_PROBLEMS).map(sentence) };
     },
@@ -265,25 +265,25 @@ function orNull(schema: JsonObject): JsonObject {
 }
 
 /**
- * A reply in the form of its schema where what is meant is clear: unknown keys and nulls that stand for missing ones taken
- * out, nulls put in for keys that may be null, a list of one or a wrapper opened, numbers and booleans written as text,
- * JSON where its text is wanted. The rest is left as it is, for the schema to refuse.
+ * Normalizes a reply to its schema where the intention is clear: drops unknown keys and nulls of optional
+ * keys, adds null for nullable keys, unwraps lists of one and wrappers, parses numbers and booleans written as
+ * text, and writes JSON as text if the schema wants text. The schema refuses the rest.
  */
-export function mended(value: Json, schema: Json | undefined): Json {
+export function normalized(value: Json, schema: Json | undefined): Json {
   if (!isJsonObject(schema ?? null)) return value;
   const { anyOf, items, type } = schema as JsonObject;
   if (value === null && allowsNull(schema as JsonObject)) return null;
   if (Array.isArray(anyOf)) {
     const inner = anyOf.filter((part) => isJsonObject(part) && part.type !== 'null');
-    return inner.length === 1 ? mended(value, inner[0]) : value;
+    return inner.length === 1 ? normalized(value, inner[0]) : value;
   }
   const types = [type].flat();
   if (typeof value === 'string' && !types.includes('string')) return meantBy(value, types);
   if (types[0] === 'string' && value !== null && typeof value !== 'string') return JSON.stringify(value);
   if (Array.isArray(value) && isObjectType(schema as JsonObject))
-    return value.length === 1 ? mended(value[0], schema) : value;
-  if (Array.isArray(value)) return value.map((item) => mended(item, items));
-  return isJsonObject(value) ? mendedObject(value, schema as JsonObject) : value;
+    return value.length === 1 ? normalized(value[0], schema) : value;
+  if (Array.isArray(value)) return value.map((item) => normalized(item, items));
+  return isJsonObject(value) ? normalizedObject(value, schema as JsonObject) : value;
 }
 
 function meantBy(text: string, types: readonly (Json | undefined)[]): Json {
@@ -302,18 +302,18 @@ function meantBy(text: string, types: readonly (Json | undefined)[]): Json {
   return read && isOf(read.value) ? read.value : text;
 }
 
-function mendedObject(value: JsonObject, { properties, required, additionalProperties }: JsonObject): Json {
+function normalizedObject(value: JsonObject, { properties, required, additionalProperties }: JsonObject): Json {
   if (!isJsonObject(properties ?? null)) return value;
   const known = properties as JsonObject;
   const needed = new Set((required ?? []) as readonly string[]);
   const [only] = Object.values(value);
   const isWrapper = Object.keys(value).length === 1 && !Object.keys(value).some((key) => Object.hasOwn(known, key));
   if (isWrapper && isJsonObject(only) && Object.keys(only).some((key) => Object.hasOwn(known, key)))
-    return mendedObject(only, { properties, required, additionalProperties } as JsonObject);
+    return normalizedObject(only, { properties, required, additionalProperties } as JsonObject);
   const kept = Object.entries(value).flatMap(([key, part]): [string, Json][] => {
     const inner = ownValue(known, key);
     if (inner === undefined) return additionalProperties === false ? [] : [[key, part]];
-    return part === null && !needed.has(key) && !allowsNull(inner) ? [] : [[key, mended(part, inner)]];
+    return part === null && !needed.has(key) && !allowsNull(inner) ? [] : [[key, normalized(part, inner)]];
   });
   const missing = [...needed].filter((key) => !Object.hasOwn(value, key) && allowsNull(known[key] ?? false));
   return Object.fromEntries([...kept, ...missing.map((key): [string, Json] => [key, null])]);

@@ -11,7 +11,7 @@ export interface PreparedRequest {
   /** Wire form of the messages, canonical JSON. */
   readonly messagesText: string;
   readonly schema?: ReplySchema;
-  /** Where tools have names that servers refuse: the one that is sent in its place, by name. */
+  /** Substitutes for tool names that servers refuse, by name. */
   readonly toolNames?: ReadonlyMap<string, string>;
   readonly temperature: number;
   readonly topP: number | null;
@@ -70,7 +70,7 @@ export class RequestPreparer {
   }
 }
 
-/** How a server wants messages, beyond the form that all know. */
+/** Special requirements of a server for messages. */
 interface WireForm {
   readonly toolNames?: ReadonlyMap<string, string>;
   readonly needs?: ReadonlySet<Need>;
@@ -101,7 +101,7 @@ function wireMessage(message: ChatMessage, { toolNames, needs }: WireForm): obje
   return { content, ...thoughts, role, tool_calls: calls };
 }
 
-/** What the system says stands before what the user says first. */
+/** The system message is prepended to the first user message. */
 function withoutSystem([first, second, ...others]: readonly ChatMessage[]): readonly ChatMessage[] {
   if (first?.role !== 'system') return second === undefined ? [first] : [first, second, ...others];
   if (second?.role !== 'user')
@@ -111,7 +111,7 @@ function withoutSystem([first, second, ...others]: readonly ChatMessage[]): read
 
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** Names that servers take for those that they refuse (dots, spaces, other scripts, too long), each its own; undefined where all are taken. */
+/** Accepted substitutes for refused names (dots, spaces, other scripts, too long), unique; undefined if all names are accepted. */
 export function wireNames(names: readonly string[]): ReadonlyMap<string, string> | undefined {
   if (names.every((name) => TOOL_NAME.test(name))) return undefined;
   const taken = new Set(names.filter((name) => TOOL_NAME.test(name)));
@@ -127,7 +127,7 @@ export function wireNames(names: readonly string[]): ReadonlyMap<string, string>
   return wire;
 }
 
-/** The tool that a reply means: renamed as it was sent, with control tokens behind its name, or in a namespace. */
+/** The tool of a reply: a substitute, a name with trailing control tokens, or a name with a namespace. */
 export function calledTool(written: string, { request, toolNames }: PreparedRequest): string {
   const tools = request.tools ?? [];
   for (const [name, wire] of toolNames ?? []) if (wire === written) return name;
@@ -173,7 +173,7 @@ const OMITTABLE = [
   ...['logprobs', 'return_token_ids', 'stream_options', 'seed', 'temperature', 'top_p', 'stop', 'max_tokens'],
 ];
 
-/** What some servers ask for or cannot take, and how they say so (Qwen's and DeepSeek's, Gemma's templates, Mistral's, ...). */
+/** Requirements and limits of some servers, and the errors that show them (templates of Qwen, DeepSeek, Gemma, Mistral, ...). */
 const NEEDS = {
   stream: /only supports? stream|stream mode|non-streaming|非流式|stream=false|stream.{0,20}must be (set to )?true/i,
   thoughts: /reasoning_content/i,
@@ -183,7 +183,7 @@ const NEEDS = {
 } as const;
 type Need = keyof typeof NEEDS;
 
-/** The most tokens of a reply that a refusal names; the context, and how much of it the prompt takes. */
+/** Limits in a refusal: the most tokens of a reply; the context, and the tokens of the prompt. */
 const MOST_TOKENS =
   /max_(?:completion_)?tokens.*?(?:at most|up to|less than or equal to|\[\d+,|: \d+ >|maximum(?: value)?(?: is| of)?|<=)\D{0,3}(\d+)/is;
 const CONTEXT =
@@ -201,7 +201,7 @@ export class Capabilities {
   readonly omitted = new Set<string>();
   needs: ReadonlySet<Need> = new Set();
   maxTokens = Number.POSITIVE_INFINITY;
-  /** Ways to ask for JSON that have led to a fitting reply. */
+  /** Ways to ask for JSON that have produced a valid reply. */
   private readonly proven = new Set<Structured>();
   /** Schemas, by their text, that the server refused as such. */
   private readonly refusedSchemas = new Map<string, Structured>();
@@ -230,7 +230,7 @@ export class Capabilities {
       return true;
     }
     const need = (Object.keys(NEEDS) as Need[]).find((each) => NEEDS[each].test(message));
-    // What was sent already in the form that the refusal asks for needs something else.
+    // The request already has the form that the refusal asks for: the cause is another one.
     if (need !== undefined && !needs.has(need)) {
       this.needs = new Set([...this.needs, need]);
       return true;
@@ -243,12 +243,12 @@ export class Capabilities {
     return true;
   }
 
-  /** A way to ask led to JSON that fits. */
+  /** Records a way to ask that produced valid JSON. */
   worked(structured: Structured): void {
     this.proven.add(structured);
   }
 
-  /** Whether a reply that does not fit may be the fault of a gateway that ignores how JSON was asked for: then the next way is tried. */
+  /** Whether an invalid reply may come from a gateway that ignores the JSON mode: then the next way is tried. */
   ignored(asked: AskedJson): boolean {
     const { structured } = asked;
     if (this.fixed !== 'auto' || this.proven.has(structured)) return false;
@@ -267,7 +267,7 @@ export class Capabilities {
   }
 }
 
-/** How JSON of a schema was asked for. */
+/** The way in which JSON was requested. */
 interface AskedJson {
   readonly schemaText: string;
   readonly structured: Structured;
@@ -277,7 +277,7 @@ function sentMaxTokens(body: string): number {
   return Number(/"max_(?:completion_)?tokens":(\d+)/.exec(body)?.[1] ?? 0);
 }
 
-/** Tokens that the prompt leaves of the context, where a refusal tells both and a shorter reply would do; undefined where not. */
+/** Tokens left in the context after the prompt, if a refusal gives both and a shorter reply is possible. */
 export function roomLeft(message: string, body: string): number | undefined {
   const [, context, taken, written] = CONTEXT.exec(message) ?? [];
   const left = Number(context) - Number(taken ?? written);
@@ -295,7 +295,7 @@ export interface RequestBody {
   readonly needs: ReadonlySet<Need>;
 }
 
-/** @param room  the most tokens of the reply, where the context leaves fewer than were asked for */
+/** @param room  maximum tokens of the reply, if the context leaves fewer than requested */
 export function requestBody(
   prepared: PreparedRequest,
   config: LlmConfig,
@@ -349,12 +349,12 @@ function messagesText(
   const form = { toolNames, needs };
   if (schema === undefined || structured === 'json_schema')
     return toolNames === undefined && needs.size === 0 ? messagesText : wireMessages(messages, form);
-  const told = `Answer with one JSON object that fits this JSON Schema, and with nothing else:\n${JSON.stringify(schema.schema)}`;
+  const instruction = `Answer with one JSON object that fits this JSON Schema, and with nothing else:\n${JSON.stringify(schema.schema)}`;
   const [first, ...others] = messages;
   return wireMessages(
     first?.role === 'system'
-      ? [{ role: 'system', content: `${first.content}\n\n${told}` }, ...others]
-      : [{ role: 'system', content: told }, ...messages],
+      ? [{ role: 'system', content: `${first.content}\n\n${instruction}` }, ...others]
+      : [{ role: 'system', content: instruction }, ...messages],
     form,
   );
 }

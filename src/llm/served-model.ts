@@ -143,7 +143,7 @@ export class ServedModel implements LanguageModel {
     if (entry.kind === 'reply') return replyOf(entry);
     // A server may have been given a longer context since; only a replay is to meet what was.
     if (entry.kind === 'error' && entry.code === 'LLM_CONTEXT_EXCEEDED' && mode !== 'replay') return undefined;
-    // Kept by another version, and unknown to this one: asked again.
+    // Saved by another version and unknown to this one: asked again.
     if (!Object.hasOwn(ERROR_CATALOGUE, entry.code)) return undefined;
     return reverieError(entry.code as ErrorCode, entry.values);
   }
@@ -174,7 +174,7 @@ export class ServedModel implements LanguageModel {
   private async ask(prepared: PreparedRequest, signal: CallSignal | undefined): Promise<Answer> {
     const { servers, budget } = this.parts;
     const { session, messages } = prepared.request;
-    // All requests of an episode go to one server: its prefix cache holds what they share.
+    // All requests of an episode go to one server, for its prefix cache.
     const server =
       servers.length === 1 ? servers[0] : servers[placeOf(session ?? JSON.stringify(messages), servers.length)];
     const reservation = budget && (await budget.reserve(this.estimate(prepared), signal));

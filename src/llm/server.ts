@@ -22,7 +22,7 @@ interface Ask {
   readonly signal: CallSignal | undefined;
   /** Seconds (monotonic) at which it was first sent. */
   firstSent: number | undefined;
-  /** The most tokens that the context leaves for the reply, once a server has said so. */
+  /** Maximum tokens that the context leaves for the reply, once known from the server. */
   room?: number;
 }
 
@@ -62,7 +62,7 @@ export class ChatServer {
       } catch (error) {
         if (!(error instanceof ServerFailure)) throw error;
         const delay = retryDelay(tries, this.config.retryDelaySeconds, error.retryAfter);
-        // A server that is busy says so at once: asked again until the deadline, each time after a longer wait.
+        // A busy server refuses immediately: retried until the deadline, with growing delays.
         const isLast = tries > this.config.retries && !error.isBusy;
         if (isLast || delay >= this.secondsLeft(ask)) throw error.toReverieError(tries);
         this.retries++;
@@ -111,7 +111,7 @@ export class ChatServer {
     return error.congestion ? 'congestion' : 'other';
   }
 
-  /** Sends, and sends again what a refusal teaches to ask otherwise, or a reply that shows that JSON must be asked for otherwise. */
+  /** Sends a request, and resends it in another form after a refusal, or after a reply that ignored the JSON mode. */
   private async exchange(ask: Ask): Promise<Answer> {
     const { config, capabilities, apiKey } = this;
     const { prepared } = ask;
@@ -160,7 +160,7 @@ export class ChatServer {
     }
   }
 
-  /** Throws ServerFailure where it is no completion, or tells of a failure under a status of success. */
+  /** Throws ServerFailure if the body is not a completion, or reports a failure under a status of success. */
   private read(reply: HttpReply, prepared: PreparedRequest): Answer {
     const { url } = this.config;
     let completion: Completion;
@@ -187,7 +187,7 @@ function withCost(reply: Answer['reply'], more: Cost): Answer['reply'] {
   return { ...reply, usage: addCosts(reply.usage, more) };
 }
 
-/** The HTTP status that an error within a reply stands for, as gateways send them under status 200. */
+/** The HTTP status of an error within a reply, as gateways send it under status 200. */
 function errorCode(body: unknown): number | undefined {
   const { error, choices } = body as { error?: { code?: unknown }; choices?: unknown };
   if (!error || (Array.isArray(choices) && choices.length > 0)) return undefined;

@@ -1,4 +1,4 @@
-// A reply that comes as server-sent events, asked for or not, put together into the completion that it would have been.
+// Assembles a completion from server-sent events, requested or not.
 
 import { depthExceeds } from './reply-json.js';
 
@@ -14,8 +14,8 @@ export function isStream(text: string): boolean {
 }
 
 /**
- * Comments and events without choices (usage, filters) may stand anywhere; servers differ in spaces, ends of lines, and in
- * whether they number calls, repeat names, or send the end. Throws an Error that says what is wrong with it ("it …").
+ * Comments and events without choices (usage, filters) may occur anywhere; servers differ in spaces, line ends, and in
+ * whether they number calls, repeat names or send the end. Throws an Error that describes the problem ("it …").
  */
 export function assembledStream(text: string, maxDepth: number): Loose {
   const said = { content: '', reasoning_content: '', refusal: '' };
@@ -66,13 +66,13 @@ function textOf(part: unknown): string {
   return Array.isArray(part) ? part.map((each) => textOf((each as Loose | null)?.text)).join('') : '';
 }
 
-/** A part without a number begins another call where it has an id or name that the last one does not have. */
+/** A part without an index begins a new call if its id or name differs from the last call's. */
 function addPart(calls: StreamedCall[], { index, id, function: given }: Loose): void {
   const { name, arguments: written } = (given ?? {}) as Loose;
   const last = calls.at(-1);
   const begins =
     last === undefined || (id && last.id && id !== last.id) || (name && !id && last.function.arguments !== '');
-  // Some number all calls 0.
+  // Some servers give every call index 0.
   const isOthers = id && calls[index as number]?.id && calls[index as number].id !== id;
   const at = typeof index === 'number' && !isOthers ? index : begins ? calls.length : calls.length - 1;
   calls[at] ??= { function: { name: '', arguments: '' } };

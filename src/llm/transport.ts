@@ -186,9 +186,9 @@ interface FailureFacts {
 const PASSING = new Set([408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529]);
 const CONGESTION = new Set([408, 429, 503, 529]);
 const TOO_LONG_STATUSES = new Set([400, 413, 422]);
-/** Quotas that are spent: waiting minutes does not help. */
+/** Exhausted quotas: a retry within minutes does not help. */
 const SPENT = /insufficient[_ ](quota|balance|credits)|exceeded your current quota|per[- ]day|daily/i;
-/** A model that is being loaded, as llama.cpp says it. */
+/** A model is loading, in the words of llama.cpp. */
 const LOADING = /loading model|model is (currently )?loading/i;
 /** Azure, OpenAI, DashScope, Gemini, OpenRouter. */
 const FILTERED =
@@ -234,7 +234,7 @@ export class ServerFailure extends Error {
     return PASSING.has(status) && !SPENT.test(problem);
   }
 
-  /** Whether it only has no time now. */
+  /** Whether it is only busy. */
   get isBusy(): boolean {
     const { status, problem } = this.facts;
     return status === 429 || status === 529 || (status === 503 && LOADING.test(problem));
@@ -254,8 +254,8 @@ export class ServerFailure extends Error {
       return reverieError('LLM_CONTEXT_EXCEEDED', { url, problem, retryable: false, ofModel: true }, this);
     }
     const isFiltered = FILTERED_STATUSES.has(status!) && FILTERED.test(problem);
-    const told = { problem: `${url}: ${problem}`, hint: refusalHint(status!), retryable: false };
-    return reverieError('LLM_REFUSED', isFiltered ? { ...told, ofModel: true } : told, this);
+    const refusal = { problem: `${url}: ${problem}`, hint: refusalHint(status!), retryable: false };
+    return reverieError('LLM_REFUSED', isFiltered ? { ...refusal, ofModel: true } : refusal, this);
   }
 }
 
@@ -270,7 +270,7 @@ function refusalHint(status: number): string {
 function errorMessage(text: string): string {
   try {
     const body = JSON.parse(text.slice(0, 65_536));
-    // OpenRouter keeps what its provider said apart.
+    // OpenRouter has the provider's message in a separate field.
     const error = body?.error?.metadata?.raw ?? body?.error?.message ?? body?.error ?? body?.message ?? body?.detail;
     const code = body?.error?.code;
     if (error !== undefined)

@@ -1,5 +1,5 @@
-// `reverie draft`: a domain and its tasks from a description, or what a domain lacks, written by a language model, tried, and put
-// into a folder only if nothing speaks against it; with the record of every draft.
+// `reverie draft`: a language model writes a domain and its tasks from a description, or the missing files of a domain. The
+// draft is tested, and written only if it passes; with the record of every draft.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
@@ -30,7 +30,7 @@ interface DraftOptions {
   /** A file with the description; or the description itself in `about`. */
   readonly from?: string;
   readonly about?: string;
-  /** The folder has a domain: what of it is drafted (`rules`, `tasks`, `probes`; what it lacks unless given), and records of its tools. */
+  /** Drafts for an existing domain: the parts (`rules`, `tasks`, `probes`; by default the missing ones), and records of its tools. */
   readonly into?: { readonly write?: readonly string[]; readonly logs?: readonly string[] };
   /** Of the section `llm`: `llm.url=http://localhost:8000/v1`, `llm.model=NAME`. */
   readonly set?: readonly string[];

@@ -31,8 +31,8 @@ interface InduceOptions {
 type InduceResult = Awaited<ReturnType<typeof induceDomain>>;
 
 /**
- * Writes what the folder lacks of rules.yaml, state.json, state.schema.json, tasks.yaml and scenario.yaml. The state is that of the
- * folder where it has one.
+ * Writes the missing files among rules.yaml, state.json, state.schema.json, tasks.yaml and scenario.yaml. Uses the
+ * folder's own state if it has one.
  * @throws DOMAIN_FILE_INVALID, LOG_INVALID, SCENARIO_UNFIT where the logs hold no call of the domain's tools
  */
 export async function induceDomain(folder: string, { logs, tolerant }: InduceOptions) {
@@ -88,7 +88,7 @@ function noCalls(logs: readonly string[], reference: string): Error {
 
 const counted = ({ right, wrong, open }: Trial) => `${right} right, ${wrong} wrong, ${open} left open`;
 
-/** The rules, with what speaks for each as comments. */
+/** The rules, with their evidence as comments. */
 function rulesText(
   { rules, notes, unexplained, logs, calls }: Induction,
   kept: Map<string, Trial> | undefined,

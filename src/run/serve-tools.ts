@@ -38,7 +38,7 @@ interface ToolsBlueprint extends Blueprint {
 /** What a thread asks the one that serves. */
 interface ModelQuestion {
   readonly role: LlmRole;
-  /** Without the function that mends replies, which cannot cross threads. */
+  /** Without the function that normalizes replies, which cannot cross threads. */
   readonly request: ChatRequest;
   readonly mends: boolean;
 }

@@ -111,7 +111,7 @@ async function demonstrated(
   for (let step = 0; !episode.ended && step < plan.length; step++) {
     if (search !== undefined) back += await lookElsewhere(episode, plan.slice(step), search);
     if (episode.ended || !(await said(episode, plan[step]))) break;
-    // What a fault kept from being done is said again.
+    // Repeats a command that a fault prevented.
     for (let again = 0; again < MOST_AGAIN && !episode.ended && wasLost(episode); again++)
       await said(episode, plan[step]);
   }

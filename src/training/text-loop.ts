@@ -191,7 +191,7 @@ function roundRng(seed: number, round: number): Rng {
   return Rng.fromSeed(seed).split('text-groups').split('round', round);
 }
 
-/** Attempts at an episode of a group that fails by nothing that the policy did. */
+/** Attempts at an episode of a group that fails without the policy's fault. */
 const ATTEMPTS = 3;
 
 /**
@@ -254,8 +254,8 @@ async function evaluate(
   const evaluation = { after, round, realSteps, simulatedSteps, episodes: played.length, wins, meanLength, rewards };
   progress.evaluations.push(evaluation);
   phase.end(`${wins} of ${played.length} won`);
-  const { rewards: _, ...told } = evaluation;
-  ports.tell({ kind: 'eval', ...countersOf(progress), ...told });
+  const { rewards: _, ...figures } = evaluation;
+  ports.tell({ kind: 'eval', ...countersOf(progress), ...figures });
 }
 
 function rewardsOf(played: readonly PlayedText[]): (number | null)[] {
@@ -365,8 +365,8 @@ export async function checkDream({ settings, parts, progress, ports }: TextTrain
   const wasShut = progress.isShut === true;
   progress.isShut = areFalse(check);
   phase.end(`${check.dreamWins} won in the dream, ${check.realWins} in the real environment`);
-  const { simulated: _, real: __, ...told } = check;
-  ports.tell({ kind: 'check', ...countersOf(progress), ...told, time: progress.checks.length - 1 });
+  const { simulated: _, real: __, ...figures } = check;
+  ports.tell({ kind: 'check', ...countersOf(progress), ...figures, time: progress.checks.length - 1 });
   if (progress.isShut && !wasShut) raiseAlarm(progress, ports, shutBecause(check));
 }
 

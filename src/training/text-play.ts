@@ -53,7 +53,7 @@ interface PlayOptions {
   /** What steps are paid: what the world pays unless given. */
   readonly rewards?: 'paid' | 'verdict';
   readonly onEpisode?: (episode: PlayedText) => void;
-  /** All may be lost: they are some of those that were begun. */
+  /** All may fail: they are a part of the started episodes. */
   readonly isRest?: boolean;
 }
 
@@ -164,7 +164,7 @@ function lostText({ task }: TextStart, lost: ReverieError): PlayedText {
   return { task, steps: [], messages: [], reward: null, lost };
 }
 
-/** Whether an episode failed by nothing that the policy did: it says nothing of it. */
+/** Whether an episode failed without the policy's fault, and so does not reflect on it. */
 export function isFailedByOthers({ lost, steps }: PlayedText): boolean {
   const outcome = steps.at(-1)?.info.outcome;
   return lost !== undefined || (outcome !== undefined && !isOfPolicy(outcome));

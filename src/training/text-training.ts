@@ -159,7 +159,7 @@ export interface DreamCheck {
   readonly confirmedWins: number;
   /** Steps in the real environment; nothing is learned from them. */
   readonly realSteps: number;
-  /** What the episodes came to, by start; null where one was lost or not judged. */
+  /** Rewards of the episodes by start; null if one failed or was not judged. */
   readonly simulated?: readonly (number | null)[];
   readonly real?: readonly (number | null)[];
 }
@@ -173,7 +173,7 @@ export interface TextEvaluation {
   readonly episodes: number;
   readonly wins: number;
   readonly meanLength: number;
-  /** As of a check. */
+  /** Like that of a check. */
   readonly rewards?: readonly (number | null)[];
 }
 

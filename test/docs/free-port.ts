@@ -1,4 +1,4 @@
-// A port that nothing listens on.
+// A free port.
 
 import { createServer } from 'node:net';
 

@@ -57,7 +57,7 @@ describe('a desk without code', () => {
     expect((await outcome).code).toBe(0);
   }, 60_000);
 
-  it('tells a mistake with file, line and expression', async () => {
+  it('reports a mistake with file, line and expression', async () => {
     const file = join(folder, 'desk/rules.yaml');
     const rules = readFileSync(file, 'utf8');
     writeFileSync(file, rules.replace('require: bike.free', 'require: bike.fre'));

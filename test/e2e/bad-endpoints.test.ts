@@ -213,7 +213,7 @@ describe('a reply that is of no use', () => {
       .split('\n');
     const records = lived.map((line): EpisodeRecord => JSON.parse(line));
     const refused = records.filter(({ steps }) => steps.some((step) => step.predictions.some((one) => one.refused)));
-    // Attempts that the simulator failed are made again.
+    // Attempts that fail by the simulator are repeated.
     const why = [
       ...refused.flatMap(({ steps }) => steps.flatMap((step) => step.predictions.flatMap((one) => one.refused ?? []))),
       ...records.flatMap(({ retried = [] }) => retried.map(({ cause }) => cause ?? '')),

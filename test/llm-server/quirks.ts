@@ -48,7 +48,7 @@ export interface Quirk {
   readonly ask?: 'text' | 'json' | 'world' | 'agent' | 'chain';
   readonly tools?: readonly string[];
   readonly config?: JsonObject;
-  /** How often the same is asked, each time with another seed. */
+  /** Number of identical requests, each with another seed. */
   readonly asks?: number;
   readonly serve: readonly Act[];
   readonly expect: {
@@ -61,7 +61,7 @@ export interface Quirk {
     readonly error?: string;
     /** A regular expression for the error's message and hint. */
     readonly says?: string;
-    /** Whether the error is the model's: the episode fails, and the job goes on. */
+    /** Whether the model caused the error: the episode fails, and the job continues. */
     readonly ofModel?: boolean;
     /** Requests sent in all. */
     readonly requests?: number;
@@ -80,7 +80,7 @@ const POINT = {
   },
 };
 
-/** What is not as expected, in a sentence; undefined where all is. */
+/** The difference from the expectation, in a sentence; undefined if there is none. */
 export async function tryQuirk(quirk: Quirk): Promise<string | undefined> {
   const server = await startActor(quirk.serve);
   const fast = { retries: 2, retryDelaySeconds: 0.005, timeoutSeconds: 0.4, deadlineSeconds: 1.5 };

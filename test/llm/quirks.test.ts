@@ -1,4 +1,4 @@
-// Each behaviour of a real server that is listed is met with the right answer, or with an error that names what is wrong.
+// Each listed behaviour of a real server gives the right answer, or an error that names the problem.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -8,7 +8,7 @@ import { modelOf, POINT_SCHEMA, question, serve } from './helpers.js';
 const ask = question('where?', { schema: POINT_SCHEMA });
 
 async function replyTo(answer: LlmAnswer, request = ask, config = {}) {
-  // One way of asking: that another may be tried is told by quirks.test.ts.
+  // One way of asking: quirks.test.ts tests the others.
   return (await modelOf(await serve(() => answer), { structured: 'json_schema', ...config })).chat(request);
 }
 

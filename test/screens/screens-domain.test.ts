@@ -1,4 +1,4 @@
-// Pages of ours: lived as a screen, forked, and what becomes of a page that never ends. What each browser does with a page:
+// Our pages: run as a screen, forked, and pages that never end. Behaviour of each browser:
 // page-browser.test.ts.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ function domainOf(name: string, options: Partial<ScreensDomainOptions> = {}): To
   return domain;
 }
 
-function lived(domain: ToolsDomain) {
+function screenOf(domain: ToolsDomain) {
   return screenEnvironment(
     new ToolsEpisodeEnvironment({ id: 'pages', domain, responder: rulesResponder(domain), user: new ScriptedUser() }),
   );
@@ -49,7 +49,7 @@ function idOf(tree: string, words: string): string {
 
 describe('a page', () => {
   it('is used line by line', async () => {
-    const env = lived(order());
+    const env = screenOf(order());
     const { observation: first } = await env.reset({ task: 'order.1', seed: 1 });
     const [, cake] = /Order "(\w+)" for "O'Neil" with cream\./.exec(first) ?? [];
     expect(first).toContain("RootWebArea 'Order'\n\t[");
@@ -77,7 +77,7 @@ describe('a page of scripts', () => {
   ])(
     'is a success where the reward is whole: %s',
     async (button, verdict) => {
-      const env = lived(domainOf('partial'));
+      const env = screenOf(domainOf('partial'));
       const { observation } = await env.reset({ task: 'partial.1', seed: 1 });
       const end = await env.step(`click('${idOf(observation, `button '${button}'`)}')`);
       expect(end).toMatchObject({ terminated: true, info: { verdict: { reward: verdict } } });
@@ -86,7 +86,7 @@ describe('a page of scripts', () => {
   );
 
   it('shows what a script chose', async () => {
-    const env = lived(domainOf('scripted-choice'));
+    const env = screenOf(domainOf('scripted-choice'));
     const { observation: first } = await env.reset({ task: 'scripted-choice.1', seed: 1 });
     expect(first).toMatch(/combobox .*value='red'/);
     const { observation: chosen } = await env.step(`click('${idOf(first, 'button')}')`);
@@ -104,7 +104,7 @@ describe('a screen as an environment', () => {
   }, 60_000);
 
   it('refuses what the screen does not have, at the price of a step', async () => {
-    const env = lived(order());
+    const env = screenOf(order());
     const { observation: first } = await env.reset({ task: 'order.1', seed: 1 });
     const shown = first.slice(first.indexOf('RootWebArea'));
     const { observation, reward, terminated } = await env.step("click('999')");
@@ -123,11 +123,11 @@ describe('a screen as an environment', () => {
   it('goes on from a fork in another browser, which does again what was done', async () => {
     const [one, other] = [order(), domainOf('order')];
     expect(one.tasks.map(({ user }) => user.goal)).toEqual(other.tasks.map(({ user }) => user.goal));
-    const env = lived(one);
+    const env = screenOf(one);
     const { observation: first } = await env.reset({ task: 'order.3', seed: 1 });
     await env.step(`fill('${idOf(first, "textbox 'Name'")}', 'Ada')`);
     const saved = env.snapshot();
-    const fork = lived(other);
+    const fork = screenOf(other);
     fork.restore(await saved);
     const line = `click('${idOf(first, 'checkbox')}')`;
     const [a, b] = [await env.step(line), await fork.step(line)];

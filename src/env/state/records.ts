@@ -1,5 +1,5 @@
-// Records of a typed state: entries of its collections by their id, what they refer to, and whether a value that is told of one is
-// the value it has. Nothing here knows a domain: a collection is a map of objects, or a list of objects that have ids.
+// Records of a typed state: entries of its collections by id, their references, and whether a claimed value matches a
+// field. Independent of domains: a collection is a map of objects, or a list of objects with ids.
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 
@@ -12,10 +12,10 @@ export interface StateRecord {
 type Entries = ReadonlyMap<string, JsonObject>;
 type Collections = ReadonlyMap<string, Entries>;
 
-// States share what did not change, so each part is looked at once.
+// States share unchanged parts, so each part is examined once.
 const collections = new WeakMap<JsonObject, Collections>();
 const entries = new WeakMap<object, Entries>();
-const idsTold = new WeakMap<object, readonly string[]>();
+const textsOfValues = new WeakMap<object, readonly string[]>();
 const NONE: Entries = new Map();
 
 function remembered<K extends object, V>(memory: WeakMap<K, V>, key: K, work: () => V): V {
@@ -70,7 +70,7 @@ export function recordsNamed(state: JsonObject, id: Json): StateRecord[] {
   });
 }
 
-/** Records that the fields of a value name. */
+/** Records whose ids occur in a value. */
 export function recordsReferred(state: JsonObject, value: JsonObject): StateRecord[] {
   return textsIn(value).flatMap((text) => recordsNamed(state, text));
 }
@@ -82,7 +82,7 @@ export function holds(value: JsonObject, text: string): boolean {
 
 /** Keys and texts of a value, each once. */
 export function textsIn(value: JsonObject | readonly Json[]): readonly string[] {
-  return remembered(idsTold, value, () => {
+  return remembered(textsOfValues, value, () => {
     const texts = new Set<string>();
     const open: Json[] = [value];
     for (let part = open.pop(); part !== undefined; part = open.pop()) {
@@ -100,12 +100,12 @@ export function singular(name: string): string {
   return /(s|x|z|ch|sh)es$/.test(name) ? name.slice(0, -2) : name.replace(/(?<!s)s$/, '');
 }
 
-/** A key as it is compared: `fare_class`, `fareClass` and `Fare class` are one. */
+/** A key normalized for comparison: `fare_class`, `fareClass` and `Fare class` are equal. */
 export function plainKey(key: string): string {
   return key.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 }
 
-/** The key of an object that says the same in another spelling. */
+/** The key of an object that equals this one in another spelling. */
 export function fieldOf(value: JsonObject, key: string): string | undefined {
   if (Object.hasOwn(value, key)) return key;
   const plain = plainKey(key);
@@ -117,27 +117,27 @@ const NO = /^(no|false|n|off)$/i;
 const EMPTY = /^\s*(none|null|nil|n\/a|-|–)?\s*$/i;
 const MASKED = /^[*x•.\s-]*[*•]{2,}/i;
 const NUMBER = /(?<![\p{L}\p{N}.])[-−]?\d+(?:[,.'\u202f ]\d{3}(?!\d))*(?:\.\d+)?/gu;
-/** What is counted in several sizes: a number of another size is not known to be another amount. */
+/** Quantities with units: two numbers in different units may be the same amount. */
 const SIZED =
   /\d\s*(h|hours?|min|minutes?|s|sec|seconds?|days?|weeks?|months?|years?|k?g|lbs?|k?m|mi|cm|[kmg]b|k|%)\b|%/i;
 const WORDS = /[\p{L}\p{N}]+/gu;
 const LONG = 80;
 
-/** Whether what is told of a field is the value it has; undefined: it may be, in a form that cannot be compared. */
-export function isAlike(told: Json, held: Json): boolean | undefined {
-  if (told === held) return true;
-  if (isEmpty(told) || isEmpty(held)) {
-    if (isEmpty(told) && isEmpty(held)) return true;
-    return [told, held].some((value) => value === 0 || value === false) ? undefined : false;
+/** Whether a claim matches the value of a field; undefined if the two cannot be compared. */
+export function isAlike(claim: Json, held: Json): boolean | undefined {
+  if (claim === held) return true;
+  if (isEmpty(claim) || isEmpty(held)) {
+    if (isEmpty(claim) && isEmpty(held)) return true;
+    return [claim, held].some((value) => value === 0 || value === false) ? undefined : false;
   }
-  if (typeof told === 'object' || typeof held === 'object') return undefined;
-  if (typeof told === 'boolean' || typeof held === 'boolean') return isSameTruth(told!, held!);
-  if (typeof held === 'number') return isSameNumber(told!, held);
-  if (typeof told === 'number') {
+  if (typeof claim === 'object' || typeof held === 'object') return undefined;
+  if (typeof claim === 'boolean' || typeof held === 'boolean') return isSameTruth(claim!, held!);
+  if (typeof held === 'number') return isSameNumber(claim!, held);
+  if (typeof claim === 'number') {
     const numbers = numbersIn(held!);
-    return numbers.length === 0 ? undefined : numbers.includes(told) || held === String(told);
+    return numbers.length === 0 ? undefined : numbers.includes(claim) || held === String(claim);
   }
-  return isSameText(told!, held!);
+  return isSameText(claim!, held!);
 }
 
 function isEmpty(value: Json): boolean {
@@ -145,28 +145,28 @@ function isEmpty(value: Json): boolean {
   return typeof value === 'string' && EMPTY.test(value);
 }
 
-function isSameTruth(told: Json, held: Json): boolean | undefined {
-  const [a, b] = [told, held].map((value) => {
+function isSameTruth(claim: Json, held: Json): boolean | undefined {
+  const [a, b] = [claim, held].map((value) => {
     if (typeof value === 'boolean') return value;
     return YES.test(String(value)) ? true : NO.test(String(value)) ? false : undefined;
   });
   return a === undefined || b === undefined ? undefined : a === b;
 }
 
-function isSameNumber(told: Json, held: number): boolean | undefined {
-  const numbers = typeof told === 'number' ? [told] : numbersIn(String(told));
+function isSameNumber(claim: Json, held: number): boolean | undefined {
+  const numbers = typeof claim === 'number' ? [claim] : numbersIn(String(claim));
   if (numbers.length === 0) return undefined;
   if (numbers.some((number) => isRounded(number, held))) return true;
-  // Cents for euros, per cent for shares.
+  // Cents instead of euros, per cent instead of shares.
   const isScaled = numbers.some((number) => isRounded(number / 100, held) || isRounded(number * 100, held));
-  return isScaled || (typeof told === 'string' && SIZED.test(told)) ? undefined : false;
+  return isScaled || (typeof claim === 'string' && SIZED.test(claim)) ? undefined : false;
 }
 
-/** Equal, or cut to the decimals that the told one has, where it has some left. */
-function isRounded(told: number, held: number): boolean {
-  if (Math.abs(told - held) <= 1e-9 * Math.max(1, Math.abs(held))) return true;
-  const decimals = (String(told).split('.')[1] ?? '').length;
-  return decimals > 0 && !Number.isInteger(held) && Number(held.toFixed(decimals)) === told;
+/** Equal, or rounded to the decimals of the claim, if it has any. */
+function isRounded(claim: number, held: number): boolean {
+  if (Math.abs(claim - held) <= 1e-9 * Math.max(1, Math.abs(held))) return true;
+  const decimals = (String(claim).split('.')[1] ?? '').length;
+  return decimals > 0 && !Number.isInteger(held) && Number(held.toFixed(decimals)) === claim;
 }
 
 function numbersIn(text: string): number[] {
@@ -178,19 +178,19 @@ function numbersIn(text: string): number[] {
   });
 }
 
-function isSameText(told: string, held: string): boolean | undefined {
-  if (plainKey(told) === plainKey(held)) return plainKey(told) !== '' || told.trim() === held.trim();
-  if (MASKED.test(told)) return undefined;
-  const inTime = isSameTime(told, held);
+function isSameText(claim: string, held: string): boolean | undefined {
+  if (plainKey(claim) === plainKey(held)) return plainKey(claim) !== '' || claim.trim() === held.trim();
+  if (MASKED.test(claim)) return undefined;
+  const inTime = isSameTime(claim, held);
   if (inTime !== 'no time') return inTime;
-  const [a, b] = [told, held].map((text) => new Set((text.toLowerCase().match(WORDS) ?? []) as string[]));
+  const [a, b] = [claim, held].map((text) => new Set((text.toLowerCase().match(WORDS) ?? []) as string[]));
   const [few, many] = a.size < b.size ? [a, b] : [b, a];
   const denies = [a, b].map((words) => ['not', 'no', 'never'].some((word) => words.has(word)));
   if (few.size > 0 && denies[0] === denies[1] && [...few].every((word) => many.has(word))) return undefined;
   if (held.length > LONG) return [...a].filter((word) => b.has(word)).length * 2 >= a.size ? undefined : false;
-  // A code may stand for a name, and a state be spelled in another way.
-  if (/^[A-Z]{2,4}$/.test(held) && /^[A-Z][a-zà-ÿ]/.test(told)) return undefined;
-  return /^[a-z_ -]{6,}$/.test(held) && isOneLetterOff(told.toLowerCase(), held) ? undefined : false;
+  // A code may stand for a name, and a status may be spelled differently.
+  if (/^[A-Z]{2,4}$/.test(held) && /^[A-Z][a-zà-ÿ]/.test(claim)) return undefined;
+  return /^[a-z_ -]{6,}$/.test(held) && isOneLetterOff(claim.toLowerCase(), held) ? undefined : false;
 }
 
 function isOneLetterOff(a: string, b: string): boolean {
@@ -203,24 +203,24 @@ function isOneLetterOff(a: string, b: string): boolean {
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})/;
 const CLOCK = /^(\d{1,2}):(\d{2})(?::\d{2})?$/;
-const TOLD_CLOCK = /(\d{1,2})(?:[:.h](\d{2}))?(?::\d{2})?\s*([ap])?\.?m?/i;
+const SPOKEN_CLOCK = /(\d{1,2})(?:[:.h](\d{2}))?(?::\d{2})?\s*([ap])?\.?m?/i;
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
-function isSameTime(told: string, held: string): boolean | undefined | 'no time' {
+function isSameTime(claim: string, held: string): boolean | undefined | 'no time' {
   const clock = CLOCK.exec(held);
   if (clock !== null) {
-    const said = TOLD_CLOCK.exec(told);
-    if (said === null) return undefined;
-    const hour = (Number(said[1]) % (said[3] ? 12 : 24)) + (said[3]?.toLowerCase() === 'p' ? 12 : 0);
-    return hour === Number(clock[1]) && (said[2] ?? '00') === clock[2];
+    const spoken = SPOKEN_CLOCK.exec(claim);
+    if (spoken === null) return undefined;
+    const hour = (Number(spoken[1]) % (spoken[3] ? 12 : 24)) + (spoken[3]?.toLowerCase() === 'p' ? 12 : 0);
+    return hour === Number(clock[1]) && (spoken[2] ?? '00') === clock[2];
   }
   const date = DATE.exec(held);
   if (date === null) return 'no time';
-  const [a, b] = [told, held].map((text) => text.replace(/\D/g, ''));
-  if (a.length >= 8 && b.length >= 8 && DATE.test(told)) return a.startsWith(b) || b.startsWith(a);
+  const [a, b] = [claim, held].map((text) => text.replace(/\D/g, ''));
+  if (a.length >= 8 && b.length >= 8 && DATE.test(claim)) return a.startsWith(b) || b.startsWith(a);
   const [year, month, day] = date.slice(1).map(Number);
-  const named = MONTHS.findIndex((name) => new RegExp(`\\b${name}`, 'i').test(told)) + 1;
-  const numbers = (told.match(/\d+/g) ?? []).map(Number);
+  const named = MONTHS.findIndex((name) => new RegExp(`\\b${name}`, 'i').test(claim)) + 1;
+  const numbers = (claim.match(/\d+/g) ?? []).map(Number);
   if (numbers.length === 0 || (named === 0 && numbers.length < 2)) return undefined;
   if (named !== 0 && named !== month) return false;
   const fits = [year, year % 100, day, ...(named === 0 ? [month] : [])];
@@ -230,7 +230,7 @@ function isSameTime(told: string, held: string): boolean | undefined | 'no time'
 const PAIR = /^[\s>*•-]*([\p{L}][\p{L}\p{N}_/-]*(?: [\p{L}\p{N}_/-]+){0,3}?)\**\s*[:=](?!(?<=\d.)\d)\s*\**(.*)$/u;
 const HEADING = /^[\s#*•-]*([\p{L}][\p{L}_ -]{1,30}) (#?[\p{L}\p{N}_.-]*\d[\p{L}\p{N}_.-]*):?\**$/u;
 
-/** What an observation says as data: JSON, also in a fence, or lines of `key: value`; undefined where it is neither. */
+/** Parses an observation: JSON, also in a code fence, or lines of `key: value`; undefined if it is neither. */
 export function readObservation(text: string): Json | undefined {
   const bare = text.trim().replace(/^```\w*\s*([\s\S]*?)\s*```$/, '$1');
   if (/^[[{]/.test(bare)) {
@@ -258,7 +258,7 @@ function linesRead(text: string): Json | undefined {
       const heading = HEADING.exec(line);
       const [, key, value = ''] = heading ?? PAIR.exec(line) ?? [];
       if (key === undefined || value.trim() === '') continue;
-      // The same key once more begins the next record.
+      // A repeated key begins the next record.
       if (heading !== null || Object.hasOwn(read, key)) {
         if (Object.keys(read).length > 0) blocks.push(read);
         read = {};
@@ -270,7 +270,7 @@ function linesRead(text: string): Json | undefined {
   return blocks.length === 0 ? undefined : blocks.length === 1 ? blocks[0] : blocks;
 }
 
-/** A line of several pairs in parts: `status: open; team: desk`. */
+/** Splits a line with several pairs: `status: open; team: desk`. */
 function piecesOf(line: string): string[] {
   const pieces = line.split(/\s*[;|]\s*|,\s+(?=[\p{L}][\p{L}\p{N}_ -]{0,30}[:=]\s)/u);
   return pieces.length > 1 && pieces.every((piece) => PAIR.test(piece)) ? pieces : [line];

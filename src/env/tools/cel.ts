@@ -1,15 +1,15 @@
-// Expressions of declared rules: CEL (the Common Expression Language), read and computed here. Numbers are those of JSON, so 5 / 2 is 2.5;
-// only own keys are seen; and what one expression may compute is counted, the same on every machine, as a rules file is data that
-// others wrote. Before anything is run, an expression is held against the schemas of what it speaks of.
+// Expressions of declared rules in CEL (Common Expression Language), parsed and evaluated here. Numbers are JSON numbers, so 5 / 2
+// is 2.5; only own keys are visible; and evaluation has a deterministic limit, since rule files may come from
+// strangers. Expressions are type-checked against JSON Schemas before they run.
 
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { nearest } from '../../core/errors.js';
 
-/** What is wrong with an expression, or with its values at the moment; the caller knows where it stands. */
+/** A problem of an expression or of its current values; the caller adds the place. */
 export class ExpressionProblem extends Error {}
 
-/** JSON Schemas of the names that an expression may use; undefined where nothing is known of the values. */
+/** JSON Schemas of the names that an expression may use; undefined if unknown. */
 export type Names = Readonly<Record<string, JsonObject | undefined>>;
 export type Scope = Readonly<Record<string, unknown>>;
 
@@ -22,10 +22,10 @@ export interface Expression {
 }
 
 const LIMITS = { maxAstNodes: 2_000, maxDepth: 32, maxListElements: 200, maxMapEntries: 200, maxCallArguments: 8 };
-/** Elements that are looked at, parts and characters that are made, in computing one value. */
+/** Limit on the elements visited and the parts and characters created by one evaluation. */
 const MOST_WORK = 1_000_000;
 
-/** A node as it is: the declarations of the library tell operators apart that are treated alike here. */
+/** A node with all its operators: the library's declarations separate operators that are treated alike here. */
 interface Node {
   readonly op: string;
   args: unknown;
@@ -33,7 +33,7 @@ interface Node {
   handle?: (...given: unknown[]) => unknown;
 }
 
-/** Of the value that is being computed. */
+/** Cost of the current evaluation. */
 let work = 0;
 
 function spend(amount: number): void {
@@ -76,7 +76,7 @@ function read(text: string, names: Names): Expression {
         work = 0;
         try {
           const value = asJson(program(scope as Record<string, unknown>));
-          // What a comprehension or `||` has swallowed on its way.
+          // An error that a comprehension or `||` has suppressed.
           if (work > MOST_WORK) throw tooMuch();
           return value;
         } catch (problem) {
@@ -99,7 +99,7 @@ function asProblem(error: unknown): ExpressionProblem {
   return new ExpressionProblem(`${summary ?? message}${at}`);
 }
 
-/** Both parts of a node: what it was written as, and what a macro makes of it. */
+/** Both parts of a node: the source and its macro expansion. */
 function walk(node: Node, visit: (node: Node) => void): void {
   const seen = new Set<unknown>();
   const open: unknown[] = [node];
@@ -115,7 +115,7 @@ function walk(node: Node, visit: (node: Node) => void): void {
   }
 }
 
-/** Literals are numbers of JSON, as those of the state are; places in lists are left as they are. */
+/** Literals are JSON numbers, as in the state; list indexes stay as they are. */
 function asJsonNumbers(node: Node): void {
   if (node.op === 'value' && typeof node.args === 'bigint') node.args = safeNumber(node.args);
 }
@@ -132,7 +132,7 @@ function counted(node: Node): void {
     node.handle = (item, of) => {
       if (Array.isArray(of)) return of.some((one) => isEqual(one, item));
       if (typeof of === 'object' && of !== null) return Object.hasOwn(of, String(item));
-      throw new ExpressionProblem('"in" asks for a list or a map on its right');
+      throw new ExpressionProblem('"in" needs a list or a map on its right');
     };
   else if (own !== undefined && ['+', 'call', 'rcall'].includes(node.op))
     node.handle = (...given) => {
@@ -193,18 +193,18 @@ function asJson(value: unknown): Json {
   if (isJsonObject(value as Json) && Object.getPrototypeOf(value) === Object.prototype)
     return Object.fromEntries(Object.entries(value as object).map(([key, part]) => [key, asJson(part)]));
   throw new ExpressionProblem(
-    `its value is a ${(value as object)?.constructor?.name ?? typeof value}, which JSON does not have`,
+    `its value is a ${(value as object)?.constructor?.name ?? typeof value}, which is not a JSON type`,
   );
 }
 
-/** Sums of money: 0.1 + 0.2 is 0.3. */
+/** Removes floating-point noise, as for money: 0.1 + 0.2 is 0.3. */
 function tidy(value: number): number {
   if (!Number.isFinite(value))
-    throw new ExpressionProblem('its value is no number: it divides by zero, or is too large');
+    throw new ExpressionProblem('its value is not a number: it divides by zero, or is too large');
   return Number.isInteger(value) ? value : Number(value.toPrecision(12));
 }
 
-/** The id that follows the highest of the ids that end in digits; undefined where these do not all begin alike. */
+/** The id after the highest id that ends in digits; undefined if the prefixes differ. */
 export function nextId(ids: readonly string[]): string | undefined {
   const parts = ids.map((id) => /^(.*?)(\d+)$/.exec(id));
   const prefix = parts[0]?.[1];
@@ -220,16 +220,16 @@ type Scalar = string | number | boolean;
 function numbers(list: unknown): number[] {
   const values = (list as unknown[]).map(Number);
   if ((list as unknown[]).some((one) => typeof one !== 'number' && typeof one !== 'bigint'))
-    throw new ExpressionProblem('it adds up what are no numbers');
+    throw new ExpressionProblem('it adds values that are not numbers');
   return values;
 }
 
 function before(a: Scalar, b: Scalar): boolean {
-  if (typeof a !== typeof b) throw new ExpressionProblem('it orders values of different types');
+  if (typeof a !== typeof b) throw new ExpressionProblem('it compares the order of values of different types');
   return a < b;
 }
 
-/** Beside those of CEL. Each with the type of its answers. */
+/** Functions beyond CEL's own, with their return types. */
 const FUNCTIONS: readonly (readonly [
   signature: string,
   type: string | undefined,
@@ -310,8 +310,8 @@ function environmentOf(names: readonly string[]): Environment {
   return environment;
 }
 
-// What an expression may be held against before it is run: fields that no record has, words that no field may be, and types that
-// do not go together.
+// Static checks: fields that no record has, words that are not in an enum, and types that
+// do not match.
 
 const of = (type: string): JsonObject => ({ type });
 
@@ -319,7 +319,7 @@ function schemaOf(node: Node, names: Names): JsonObject | undefined {
   const { alternate, macro } = node.meta;
   if (node.op === 'rcall' && (node.args as unknown[])[0] === 'matches')
     throw new ExpressionProblem(
-      'matches() is not there, as a pattern may take for ever: use startsWith, endsWith and contains, or "pattern" in state.schema.json',
+      'matches() is not supported, because a pattern may run forever: use startsWith, endsWith and contains, or "pattern" in state.schema.json',
     );
   if (alternate !== undefined) return schemaOf(alternate, names);
   if (macro?.var !== undefined) {
@@ -363,7 +363,7 @@ function schemaOf(node: Node, names: Names): JsonObject | undefined {
       for (const part of node.op === '!_' ? [left] : [left, right]) {
         const type = typeOf(schemaOf(part, names));
         if (type !== undefined && type !== 'boolean')
-          throw new ExpressionProblem(`"${node.op[0]}" asks for true or false, and is given a ${type}`);
+          throw new ExpressionProblem(`"${node.op[0]}" needs true or false, not a ${type}`);
       }
       return of('boolean');
     case '==':
@@ -427,7 +427,7 @@ function ofComprehension({ iterable, iterVarName, step, kind }: Comprehension, n
   const inner = { ...names, [iterVarName]: item };
   const made = schemaOf(step, inner);
   if (kind === 'quantifier') return of('boolean');
-  // A filter's step is a choice between one more item and none.
+  // A step of a filter either appends an item or does nothing.
   const pushed = step.op === '?:' ? (step.args as Node[])[1] : step;
   return pushed.op === 'accuPush' ? schemaOf(pushed, inner) : made;
 }
@@ -437,13 +437,13 @@ const unknown = (what: string, name: string, known: readonly string[]) => {
   return `there is no ${what} "${name}"${near === undefined ? `; there are ${known.slice(0, 12).join(', ')}` : ` (did you mean "${near}"?)`}`;
 };
 
-/** What a key leads to; undefined where the schema does not say. */
+/** Schema of the value at a key; undefined if unknown. */
 export function fieldOf(schema: JsonObject | undefined, key: string): JsonObject | undefined {
   if (schema === undefined || isOpen(schema)) return undefined;
   const type = typeOf(schema);
   if (type !== undefined && type !== 'object') {
     if (type === 'array' && /^\d+$/.test(key)) return entryOf(schema);
-    throw new ExpressionProblem(`"${key}" is asked of a ${type}, which has no fields`);
+    throw new ExpressionProblem(`"${key}" is a field of a ${type}, which has no fields`);
   }
   const properties = (schema.properties ?? {}) as JsonObject;
   if (Object.hasOwn(properties, key)) return properties[key] as JsonObject;
@@ -452,7 +452,7 @@ export function fieldOf(schema: JsonObject | undefined, key: string): JsonObject
   return isJsonObject(schema.additionalProperties) ? schema.additionalProperties : undefined;
 }
 
-/** What each entry of a list or a map is. */
+/** Schema of the entries of a list or a map. */
 export function entryOf(schema: JsonObject | undefined): JsonObject | undefined {
   if (schema === undefined || isOpen(schema)) return undefined;
   const entry = typeOf(schema) === 'array' ? schema.items : schema.additionalProperties;
@@ -463,7 +463,7 @@ function isOpen(schema: JsonObject): boolean {
   return ['$ref', 'allOf', 'anyOf', 'oneOf', 'patternProperties', 'if'].some((key) => key in schema);
 }
 
-/** string, number, boolean, object, array or null; undefined where it may be several. */
+/** string, number, boolean, object, array or null; undefined if several are possible. */
 export function typeOf(schema: JsonObject | undefined): string | undefined {
   if (schema === undefined || isOpen(schema)) return undefined;
   const { type, enum: values } = schema;

@@ -95,7 +95,7 @@ export interface CallChecks {
   /** What is wrong with a call, one sentence each; empty if a tool can be asked. */
   problems(call: CallSpec): readonly string[];
   refuse(problems: readonly string[]): Prediction;
-  /** What is wrong with what a successful call of a tool answers, by the schema of its `returns`. */
+  /** Problems of the answer to a successful call, by the schema of the tool's `returns`. */
   answerProblems(name: string, observation: string): readonly string[];
 }
 
@@ -144,7 +144,7 @@ function compiledChecks(tools: readonly ToolSpec[]): CallChecks {
   };
 }
 
-/** A text that is no JSON is itself what is answered. */
+/** Text that is not JSON is the answer itself. */
 function jsonOr(text: string): Json {
   try {
     return JSON.parse(text) as Json;

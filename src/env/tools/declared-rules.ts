@@ -1,6 +1,6 @@
-// What a domain's rules.yaml declares, without code: what calls need, what they change and answer, and what always holds of the
-// data. Compiled into the same rules as those of rules.js. A tool whose answer is declared is exact; of the others, what is
-// declared holds whoever answers.
+// Rules that a domain declares in rules.yaml: preconditions, effects and answers of calls, and invariants of the
+// state. Compiled into the same form as rules.js. A tool with a declared answer is exact; for the others, the
+// declared rules constrain every backend.
 
 import { z } from 'zod';
 import { canonicalJson, contentHash, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
@@ -32,7 +32,7 @@ const value = z.json();
 
 export const requirementSchema = z.strictObject({
   require: expression.describe('must be true'),
-  error: text.describe('what the call is refused with; {expression} stands for its value'),
+  error: text.describe('error message of the refused call; {expression} is replaced by its value'),
 });
 
 const effectSchema = z.strictObject({
@@ -49,7 +49,7 @@ const effectSchema = z.strictObject({
 });
 type Effect = z.output<typeof effectSchema>;
 
-/** What says how, beside each kind of effect: needed, or allowed. */
+/** Required and optional keys for each kind of effect. */
 const EFFECTS = {
   set: { needs: ['to'], allows: [] },
   increment: { needs: [], allows: ['by'] },
@@ -72,15 +72,15 @@ export const rulesFileSchema = z.strictObject({
 });
 export type RulesFile = z.output<typeof rulesFileSchema>;
 
-/** Where something stands in a file: its keys, from the root. */
+/** A place in a file: its keys, from the root. */
 type Place = readonly (string | number)[];
 
 interface Sources {
   readonly tools: readonly ToolSpec[];
   readonly stateSchema: JsonObject;
-  /** What is wrong at a place of rules.yaml, or of tools.yaml where that is said. */
+  /** An error at a place of rules.yaml or tools.yaml. */
   readonly fault: (place: Place, problem: string, file?: 'tools') => ReverieError;
-  /** What rules.yaml is called in errors, and a place of it. */
+  /** The name of rules.yaml in errors, and a place in it. */
   readonly file: string;
   readonly at: (place: Place) => string;
 }
@@ -132,7 +132,7 @@ export class DeclaredRules implements ToolRules {
         sources.tools.map(({ name }) => name),
       );
       const hint = near === undefined ? '' : ` (did you mean "${near}"?)`;
-      throw sources.fault(['tools', stray], `"${stray}" is no tool of the domain${hint}`);
+      throw sources.fault(['tools', stray], `"${stray}" is not a tool of the domain${hint}`);
     }
     this.compiled = new Map(
       sources.tools.map((tool) => [tool.name, compileTool(tool, file.tools[tool.name] ?? {}, sources)]),
@@ -158,7 +158,7 @@ export class DeclaredRules implements ToolRules {
     return tool === undefined ? [] : this.refusals(tool, scopeOf(tool, state, call.arguments));
   }
 
-  /** What a call that is not refused changes, as far as that is declared. */
+  /** Effects of a call that is not refused, as far as they are declared. */
   effectsOf(state: JsonObject, call: CallSpec): readonly Operation[] {
     const tool = this.compiled.get(call.name);
     if (tool?.effects === undefined) return [];
@@ -166,7 +166,7 @@ export class DeclaredRules implements ToolRules {
     return this.refusals(tool, scope).length > 0 ? [] : this.changes(tool, scope, state).operations;
   }
 
-  /** Of a tool whose effects are declared and whose answer is not: what the state after a success lacks, or has beside them. */
+  /** For a tool with declared effects but no declared answer: missing and additional changes after a success. */
   unmet(after: JsonObject, call: CallSpec, before: JsonObject): readonly string[] {
     const tool = this.compiled.get(call.name);
     if (tool?.effects === undefined) return [];
@@ -207,7 +207,7 @@ export class DeclaredRules implements ToolRules {
 
   close(): void {}
 
-  /** The first requirement that is not met: those after it may speak of what there is not. */
+  /** The first unmet requirement: later ones may depend on it. */
   private refusals({ enforces }: CompiledTool, scope: Scope): string[] {
     for (const { require, error, place } of enforces) {
       const reason = this.run(place, () => (require.value(scope) === true ? undefined : error(scope)));
@@ -216,7 +216,7 @@ export class DeclaredRules implements ToolRules {
     return [];
   }
 
-  /** One after another: each sees what those before it changed. */
+  /** Applied in order: each effect sees the changes before it. */
   private changes(tool: CompiledTool, scope: Scope, before: JsonObject) {
     const operations: Operation[] = [];
     let after = before;
@@ -250,7 +250,7 @@ export class DeclaredRules implements ToolRules {
   }
 }
 
-/** Named values are worked out in the state before the call, when they are first asked for. */
+/** Named values are computed lazily, in the state before the call. */
 function scopeOf({ lets }: CompiledTool, state: JsonObject, call: JsonObject): Scope {
   const scope: Record<string, unknown> = { call, state };
   for (const [name, expression] of lets) {
@@ -272,7 +272,7 @@ function scopeWith({ lets }: CompiledTool, scope: Scope, own: Record<string, unk
 }
 
 function entriesOf(value: Json): [Json, Json][] {
-  if (typeof value !== 'object' || value === null) throw new ExpressionProblem('"each" asks for a list or a map');
+  if (typeof value !== 'object' || value === null) throw new ExpressionProblem('"each" needs a list or a map');
   return Array.isArray(value) ? value.map((item, i) => [i, item]) : Object.entries(value);
 }
 
@@ -296,11 +296,11 @@ function operationOf(
   if (kind === 'increment') {
     const by = value?.(scope) ?? 1;
     if (typeof is !== 'number' || typeof by !== 'number')
-      throw new ExpressionProblem(`${path} is ${JSON.stringify(is)}: numbers alone can be incremented`);
+      throw new ExpressionProblem(`${path} is ${JSON.stringify(is)}: only numbers can be incremented`);
     return by === 0 ? undefined : { op: 'replace', path, value: Number((is + by).toPrecision(15)) };
   }
   if (kind === 'remove' && value === undefined) return { op: 'remove', path };
-  if (!Array.isArray(is)) throw new ExpressionProblem(`${path} is no list`);
+  if (!Array.isArray(is)) throw new ExpressionProblem(`${path} is not a list`);
   const item = value!(scope);
   if (kind === 'append') return { op: 'add', path: `${path}/-`, value: item };
   const at = is.findIndex((one) => canonicalJson(one) === canonicalJson(item));
@@ -320,7 +320,7 @@ function compileTool(tool: ToolSpec, rule: RulesFile['tools'][string], sources: 
   if (tool.kind === 'write' && answers !== undefined && effects === undefined)
     throw fault(
       [...place, 'answers'],
-      `${tool.name} is of kind write: say its effects beside its answer; "effects: []" if there are none`,
+      `${tool.name} is of kind write: declare its effects beside its answer; "effects: []" if there are none`,
     );
   let names: Names = { call: argumentsSchema(tool.parameters), state: stateSchema };
   const reads = new Reader(fault);
@@ -340,7 +340,7 @@ function compileTool(tool: ToolSpec, rule: RulesFile['tools'][string], sources: 
     })),
     ...(rule.enforces ?? []).map((one, i) => ({ one, at: [...place, 'enforces', i] as Place, file: undefined })),
   ].map(({ one, at, file }) => {
-    // Those of tools.yaml stand there alone, and know no names of rules.yaml.
+    // Requirements in tools.yaml cannot use the names of rules.yaml.
     const known = file === undefined ? names : { call: names.call, state: names.state };
     const own = new Reader((where, problem) => fault(where, problem, file));
     return {
@@ -358,7 +358,7 @@ function compileTool(tool: ToolSpec, rule: RulesFile['tools'][string], sources: 
   };
 }
 
-/** Of arguments, only those that are named may be spoken of. */
+/** Only declared arguments may be used. */
 function argumentsSchema(parameters: JsonObject): JsonObject {
   return 'additionalProperties' in parameters ? parameters : { ...parameters, additionalProperties: false };
 }
@@ -388,7 +388,7 @@ function compileEffect(
   const target = reads.path(effect[kind]!, known, [...place, kind], stateSchema);
   const wanted = kind === 'append' || kind === 'remove' ? entryOf(target) : target;
   if (kind === 'increment' && !['number', undefined].includes(typeOf(target)))
-    throw reads.fault([...place, kind], `${effect.increment} is a ${typeOf(target)}: numbers alone can be incremented`);
+    throw reads.fault([...place, kind], `${effect.increment} is a ${typeOf(target)}: only numbers can be incremented`);
   return {
     ...{ kind, place, path: reads.template(effect[kind]!, known, [...place, kind]) },
     ...(given[0] && {
@@ -437,7 +437,7 @@ function entryNames({ schema }: Expression): Names {
 
 const PLACEHOLDER = /\{([^{}]*)\}/g;
 
-/** Reads what stands at a place; what is wrong names the place and the expression. */
+/** Parses the value at a place; errors name the place and the expression. */
 class Reader {
   constructor(readonly fault: (place: Place, problem: string) => ReverieError) {}
 
@@ -460,9 +460,9 @@ class Reader {
       parts.map((part) => (typeof part === 'string' ? part : asText(part.value(scope)))).join('');
   }
 
-  /** What a path leads to, by the schema of the state. */
+  /** Schema of the value at a path of the state. */
   path(text: string, names: Names, place: Place, schema: JsonObject): JsonObject | undefined {
-    if (!text.startsWith('/')) throw this.fault(place, `"${text}" is no JSON Pointer: it must begin with "/"`);
+    if (!text.startsWith('/')) throw this.fault(place, `"${text}" is not a JSON Pointer: it must begin with "/"`);
     // A placeholder may hold a slash.
     const keys = text
       .replaceAll(PLACEHOLDER, (part) => part.replaceAll('/', '\u0000'))

@@ -19,11 +19,11 @@ export interface ToolSpec {
   readonly terminates?: boolean;
   /** Whose it is: the agent's unless given. */
   readonly for?: 'user';
-  /** What a successful call answers: JSON Schema of it, and an example. */
+  /** JSON Schema of the answer to a successful call, and an example. */
   readonly returns?: { readonly schema?: JsonObject; readonly example?: Json };
-  /** What must be true (CEL over `call` and `state`), and what the call is refused with where it is not. */
+  /** Preconditions (CEL over `call` and `state`), each with its error message. */
   readonly enforces?: readonly { readonly require: string; readonly error: string }[];
-  /** Checks of the state that its simulated answers are not held to. */
+  /** State checks to skip for its simulated answers. */
   readonly skipChecks?: readonly StateCheck[];
 }
 
@@ -127,7 +127,7 @@ export interface EpisodeEnd {
   readonly messages: readonly Message[];
   /** Sum of what exact backends paid on the way; null or absent where none did. */
   readonly paid?: number | null;
-  /** What went wrong on purpose. */
+  /** Injected faults. */
   readonly faults?: readonly Fault[];
 }
 
@@ -165,26 +165,26 @@ export interface VerifierSpec {
   readonly state?: 'reference';
   /** Of the end state: the value at a JSON Pointer; `exists: false` for nothing there. */
   readonly assert?: readonly { readonly path: string; readonly equals?: Json; readonly exists?: boolean }[];
-  /** Values the agent must have told the user: whole words and ids, numbers as numbers, none as one of several alternatives. */
+  /** Values the agent must state to the user: whole words and ids, numbers by value, never as one of several alternatives. */
   readonly communicate?: readonly string[];
-  /** An answer of a tool must have held each of these before it was told. */
+  /** Each value must have occurred in a tool's answer before it is stated. */
   readonly grounded?: boolean;
   /** Calls that must have been made; given arguments must be equal, others are free. */
   readonly called?: readonly CallSpec[];
   /** Tools of which no call may have succeeded. */
   readonly notCalled?: readonly string[];
-  /** Tools that may not even have been tried. */
+  /** Tools that may not even be tried. */
   readonly never?: readonly string[];
-  /** The tools listed may succeed only after the one they are listed under has (`a | b`: one of these). */
+  /** The listed tools may succeed only after the tool of their key has (`a | b`: one of these). */
   readonly before?: Readonly<Record<string, readonly string[]>>;
-  /** Tools that may be called only once the user has said yes to a proposal of the call. */
+  /** Tools that may be called only after the user has agreed to a proposal of the call. */
   readonly confirmed?: readonly string[];
   readonly checks?: readonly string[];
   /** Sentences for a judge: each must hold. Only an audited judge may decide them. */
   readonly rubric?: readonly string[];
   /** The episode is worth the sum of what the real environment paid on the way, and nothing else can tell. */
   readonly rewards?: 'sum';
-  /** A failed episode is worth the share of what it brought about, unless it did what it must not. */
+  /** A failed episode is worth the share of passed checks, unless it did something forbidden. */
   readonly partial?: boolean;
 }
 
@@ -224,7 +224,7 @@ export interface ToolsDomain {
   readonly version: string;
   readonly policy: string;
   readonly tools: readonly ToolSpec[];
-  /** Tools that the user has, on the same state; the agent knows nothing of them. */
+  /** Tools of the user, on the same state; the agent does not see them. */
   readonly userTools?: readonly ToolSpec[];
   readonly stateSchema: JsonObject;
   /** Frozen; shared by all episodes. */
@@ -240,7 +240,7 @@ export interface ToolsDomain {
   readonly rendering?: (state: JsonObject) => string;
   /** The kind of world as which it is run line by line, where it is another than its tools say. */
   readonly face?: string;
-  /** What rules.yaml declares, with its words; also `rules` where it decides every tool, and else what others are held to. */
+  /** The rules declared in rules.yaml; also `rules` if it decides every tool, otherwise constraints for other backends. */
   readonly declared?: ToolRules & { readonly file: unknown };
   /** What people come to it for, in a sentence each, beside what they do in any world of screens. */
   readonly goalKinds?: readonly string[];

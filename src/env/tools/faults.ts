@@ -1,6 +1,6 @@
-// Faults on purpose: what goes wrong between an agent and its tools, on a schedule that a scenario declares, and what a right agent does
-// then. A wrapper of who answers calls, with no state of its own: what befalls a call follows from the episode's seed, the call's number
-// and the faults before it, so a fork, a resumed run and another thread see the same.
+// Injected faults: failures between an agent and its tools, on a schedule in the scenario, and the checks of how an agent
+// recovers. A stateless wrapper of a responder: the fault of a call depends on the episode's seed, the call's number
+// and earlier faults, so forks, resumed runs and other threads see the same.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
@@ -31,38 +31,36 @@ const faultSchema = z.strictObject({
     .array(z.string().min(1))
     .min(1)
     .optional()
-    .describe(
-      'Tools it befalls; absent: of lost answers those that write, of what is wrong with data those that read.',
-    ),
+    .describe('Affected tools; absent: for lost answers those that write, for faults of data those that read.'),
   rate: z.number().min(0).max(1).default(1).describe('Probability for each call.'),
   calls: z.array(z.int().min(1)).min(1).optional().describe('Which calls of these tools in an episode, from 1.'),
-  tries: z.int().min(1).optional().describe('Tries of the same call that it befalls before one gets through.'),
+  tries: z.int().min(1).optional().describe('Failed tries of the same call before one succeeds.'),
   seconds: z
     .number()
     .positive()
     .max(3600)
     .optional()
     .describe('How late (latency: 1), or how long it lasts from its first call on; a turn of the agent takes 5.'),
-  text: z.string().min(1).optional().describe('What is shown: the error, or the hidden instruction.'),
+  text: z.string().min(1).optional().describe('Text shown: the error, or the hidden instruction.'),
   call: z
     .strictObject({ name: z.string().min(1), arguments: z.looseObject({}).default({}) })
     .optional()
-    .describe('injection: the call that it asks for; absent: of a tool that writes and that the task has no use for.'),
-  expect: z.enum(EXPECTED).optional().describe('What a right agent does then; absent: as its kind has it.'),
+    .describe('injection: the call that it asks for; absent: one of a writing tool that the task does not need.'),
+  expect: z.enum(EXPECTED).optional().describe('Correct reaction of the agent; absent: that of its kind.'),
 });
 
 export const faultsSchema = z
   .array(faultSchema)
   .optional()
-  .describe('Faults on purpose in episodes of synth, serve, train and eval: the first that is due befalls a call.');
+  .describe('Faults injected into episodes of synth, serve, train and eval: a call gets the first one due.');
 
 export type FaultRule = z.output<typeof faultSchema>;
 
-/** The backend that answers where a fault alone does. */
+/** Backend name of answers that come from a fault alone. */
 const BACKEND = 'faults';
-/** Seconds that a turn of the agent takes, on the clock of an episode. */
+/** Simulated seconds for each turn of the agent. */
 const TURN_SECONDS = 5;
-/** Below this many characters nothing is cut off. */
+/** Shorter answers are not truncated. */
 const LEAST_CUT = 40;
 
 const TEXTS = {
@@ -71,17 +69,17 @@ const TEXTS = {
   'lost-answer': 'Error: 504 Gateway Timeout: the service did not answer in time',
 };
 
-/** Of kinds that are about data, the tools that they befall unless others are named. */
-const BEFALLS: Partial<Record<Fault['kind'], ToolSpec['kind']>> = {
+/** Default kind of the affected tools, for faults of data. */
+const DEFAULT_KINDS: Partial<Record<Fault['kind'], ToolSpec['kind']>> = {
   ...{ 'lost-answer': 'write', stale: 'read', truncated: 'read', reordered: 'read', injection: 'read' },
 };
 
-/** Kinds after which nothing was done, so that who answers never heard of the call. */
+/** Whether the call was never executed. */
 function isUndone({ kind }: Pick<Fault, 'kind'>): boolean {
   return kind === 'error' || kind === 'rate-limit';
 }
 
-/** Whether no later try of the call gets through. */
+/** Whether every retry of the call fails. */
 function persists({ kind, rate, calls, tries, seconds }: FaultRule): boolean {
   return isUndone({ kind }) && rate === 1 && [calls, tries, seconds].every((limit) => limit === undefined);
 }
@@ -94,7 +92,7 @@ function expectationOf(rule: FaultRule): Fault['expect'] {
 }
 
 /**
- * The same with these faults.
+ * Wraps a responder with these faults.
  * @param waits  whether late answers are really late, as where an episode is served; else they are only recorded
  * @throws SCENARIO_INVALID for a tool that there is not
  */
@@ -116,7 +114,7 @@ export function withFaults(
     ended: (episode) => responder.ended?.(episode),
     close: () => responder.close(),
     answer: async (query, signal) => {
-      const inner = unheard(query);
+      const inner = withoutFaults(query);
       const ask = async (state = inner.state) => responder.answer({ ...inner, state }, signal);
       for (const [rule, { kind, ...how }] of rules.entries()) {
         if (!isDue(rules[rule], rule, query)) continue;
@@ -163,8 +161,8 @@ function faulted(answer: Prediction, fault: Fault): Prediction {
   return { ...answer, fault, why: [...answer.why, `fault ${fault.rule + 1}: ${fault.kind}${late}`] };
 }
 
-/** As it really happened: a world takes no outage for its own, and repeats no answer that was cut off. */
-function unheard(query: CallQuery): CallQuery {
+/** The query without the faults, as the world must see it: no outages, and answers in full. */
+function withoutFaults(query: CallQuery): CallQuery {
   const { faults = [] } = query;
   if (faults.length === 0) return query;
   const lost = new Set(faults.filter(isUndone).map(({ call }) => call.id));
@@ -182,31 +180,31 @@ function keyOf({ name, arguments: given }: CallSpec): string {
   return canonicalJson([name, given]);
 }
 
-function befalls({ kind, tools }: FaultRule, name: string, domain: ToolsDomain): boolean {
+function appliesTo({ kind, tools }: FaultRule, name: string, domain: ToolsDomain): boolean {
   if (tools !== undefined) return tools.includes(name);
-  const wanted = BEFALLS[kind];
+  const wanted = DEFAULT_KINDS[kind];
   return wanted === undefined || domain.tools.some((tool) => tool.name === name && tool.kind === wanted);
 }
 
-/** Turns of the agent so far. */
+/** Number of the agent's turns so far. */
 function turnOf(messages: readonly Message[]): number {
   return messages.filter(({ role }) => role === 'assistant').length;
 }
 
-/** Whether the schedule of a rule has it befall this call. */
+/** Whether a rule's schedule applies to this call. */
 function isDue(
   rule: FaultRule,
   index: number,
   { domain, messages, call, step, seed, faults = [] }: CallQuery,
 ): boolean {
-  if (!befalls(rule, call.name, domain)) return false;
+  if (!appliesTo(rule, call.name, domain)) return false;
   const own = faults.filter((fault) => fault.rule === index);
   if (rule.seconds !== undefined && rule.kind !== 'latency' && own.length > 0)
     return (turnOf(messages) - own[0].turn) * TURN_SECONDS < rule.seconds;
   const same = own.filter((fault) => keyOf(fault.call) === keyOf(call)).length;
   if (rule.tries !== undefined && same > 0) return same < rule.tries;
   const before = messages.flatMap(callsOf).slice(0, step);
-  const number = 1 + before.filter(({ name }) => befalls(rule, name, domain)).length;
+  const number = 1 + before.filter(({ name }) => appliesTo(rule, name, domain)).length;
   if (rule.calls !== undefined && !rule.calls.includes(number)) return false;
   return Rng.fromSeed(seed).split('faults', index, step).uniform() < rule.rate;
 }
@@ -216,7 +214,7 @@ interface Changed {
   readonly fault?: Partial<Fault>;
 }
 
-/** What is shown in place of an answer; undefined where the fault changes nothing of it, and so is none. */
+/** The changed answer; undefined if the fault would change nothing, and so does not occur. */
 async function changed(
   rule: FaultRule,
   answer: Prediction,
@@ -252,7 +250,7 @@ async function changed(
   }
 }
 
-/** JSON as another value, in the way it was written; undefined for what is no JSON, or stays as it is. */
+/** Changes a JSON text and keeps its formatting; undefined if it is not JSON, or stays the same. */
 function rewritten(text: string, change: (value: Json) => Json | undefined): Changed | undefined {
   let value: Json;
   try {
@@ -272,10 +270,10 @@ function reordered(value: Json, rng: Rng): Json {
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, reordered(part, rng)]));
 }
 
-/** An instruction where data has free text, else in a field of its own; of lines, in one more line. */
+/** Adds an instruction to a free-text field, or in a field of its own; in plain text as one more line. */
 function injected(rule: FaultRule, observation: string, { domain, task }: CallQuery, rng: Rng): Changed | undefined {
   const used = [...(task.reference?.calls ?? []), ...(task.verifier.called ?? [])].map(({ name }) => name);
-  // Without a solution there is no telling what it has no use for.
+  // Without a reference, the tools that the task does not need are unknown.
   const free = domain.tools.filter((tool) => {
     return task.reference !== undefined && !used.includes(tool.name) && (tool.kind === 'write' || tool.terminates);
   });
@@ -303,25 +301,25 @@ function injected(rule: FaultRule, observation: string, { domain, task }: CallQu
   return { ...(into ?? { shown: { observation: `${observation}\n${text}` } }), fault: { never } };
 }
 
-// What a right agent does then.
+// How a correct agent reacts.
 
-/** Tries after which an agent may give a call up, if it says so. */
+/** Tries after which an agent may give up on a call, if it says so. */
 const ENOUGH_TRIES = 3;
-/** Tries of our own agents: of what fails for good, and of what may get through. */
+/** Tries of the built-in agents: for persistent and for transient failures. */
 const [PERSISTENT_TRIES, MOST_TRIES] = [2, 6];
 
-/** Words by which a user learns that something was not done. */
+/** Words that admit a failure. */
 const ADMITS =
   /\b(?:could\s?n[o'’]t|could not|can\s?not|can['’]t|unable|(?:it|that|this|which|system|service|request|call|step) (?:has |have )?fail(?:s|ed)|errors?|unavailable|not (?:available|possible|working|reachable|respond\w*)|did(?:\s?n['’]t| not) (?:work|go through|succeed)|(?:try|come back) (?:\w+ )?later|out of order|down at the moment)\b/i;
 
-interface Befallen {
+interface FaultGroup {
   readonly faults: readonly Fault[];
   readonly last: Fault;
 }
 
-/** Faults of the same rule and call are one thing to recover from. */
-function befallenBy(faults: readonly Fault[]): Befallen[] {
-  const groups = new Map<string, Befallen>();
+/** Groups faults by rule and call: each group is one recovery. */
+function groupsOf(faults: readonly Fault[]): FaultGroup[] {
+  const groups = new Map<string, FaultGroup>();
   for (const last of faults) {
     const key = `${last.rule} ${keyOf(last.call)}`;
     groups.set(key, { faults: [...(groups.get(key)?.faults ?? []), last], last });
@@ -342,8 +340,8 @@ function madeIn(messages: readonly Message[]): Made[] {
 }
 
 /**
- * The checks of an episode in which faults were due: its own, and one for each thing that there was to recover from. Where a call never
- * got through and the agent says so, what that call stood in the way of is not held against it: then all else must be as it should be.
+ * Checks of an episode with faults: its own, and one for each recovery. If a call never succeeded and the agent
+ * says so, checks that depend on the call do not count; everything else must be correct.
  */
 export function checksAfterFaults(
   domain: ToolsDomain,
@@ -360,7 +358,7 @@ export function checksAfterFaults(
   const isSolved = own.every(({ passed }) => passed === true);
   const given: string[] = [];
 
-  const problemOf = ({ faults: all, last }: Befallen): string | undefined => {
+  const problemOf = ({ faults: all, last }: FaultGroup): string | undefined => {
     const { kind, expect, never, call, number, turn } = last;
     const after = made.slice(number + 1);
     const isSame = (one: ToolCall) => keyOf(one) === keyOf(call);
@@ -391,7 +389,7 @@ export function checksAfterFaults(
     return undefined;
   };
 
-  const judged = befallenBy(faults.filter(({ expect }) => expect !== 'none')).map((one): CheckResult => {
+  const judged = groupsOf(faults.filter(({ expect }) => expect !== 'none')).map((one): CheckResult => {
     const { kind, call, expect } = one.last;
     const problem = problemOf(one);
     const name = `fault: ${kind} of ${call.name}, call ${one.faults[0].number + 1}`;
@@ -409,13 +407,13 @@ function isAsked(call: CallSpec, { name, arguments: given }: CallSpec): boolean 
   );
 }
 
-/** Whether a call is about something that another was about, which was about all where it named nothing. */
+/** Whether two calls share an argument value; a call without arguments concerns everything. */
 function isAbout(call: CallSpec, other: CallSpec): boolean {
   const named = Object.values(other.arguments).map((value) => canonicalJson(value));
   return named.length === 0 || Object.values(call.arguments).some((value) => named.includes(canonicalJson(value)));
 }
 
-/** Whether the end state is one that the solution leads to without the calls of these tools, wherever it had to stop after the first. */
+/** Whether the end state is one that the reference reaches without calls of these tools, wherever it had to stop after the first. */
 function remainder(domain: ToolsDomain, task: ToolsTask, final: JsonObject, without: readonly string[]): CheckResult {
   const name = 'fault: all else';
   const { rules } = domain;
@@ -439,7 +437,7 @@ function remainder(domain: ToolsDomain, task: ToolsTask, final: JsonObject, with
   };
 }
 
-/** As it really happened, for checks that look at answers: a call whose answer was lost was carried out. */
+/** The episode with true answers, for checks that read answers: a call with a lost answer was executed. */
 export function asHappened(end: EpisodeEnd): EpisodeEnd {
   return end.faults === undefined ? end : { ...end, messages: withTrueAnswers(end.messages, end.faults) };
 }
@@ -452,13 +450,13 @@ function withTrueAnswers(messages: readonly Message[], faults: readonly Fault[])
   });
 }
 
-/** What an agent that knows of faults does about them. */
+/** How an agent that knows of faults recovers. */
 export interface Recovery {
-  /** Ids of calls that are to be made again, and of those that only looked at what came of a lost answer. */
+  /** Ids of calls to repeat, and of calls that only checked the effect of a lost answer. */
   readonly uncounted: ReadonlySet<string>;
-  /** To be called before anything else. */
+  /** The next call to make, before any other. */
   readonly next?: CallSpec;
-  /** A call was given up: to be said, and nothing else to be done. */
+  /** Message to the user after giving up on a call; nothing else is done. */
   readonly apology?: string;
 }
 
@@ -471,7 +469,7 @@ export function recoveryFrom(
   const made = madeIn(messages);
   const uncounted = new Set<string>();
   let [next, apology]: [CallSpec?, string?] = [];
-  for (const { faults: all, last } of befallenBy(faults)) {
+  for (const { faults: all, last } of groupsOf(faults)) {
     const { kind, expect, call, number } = last;
     if (kind === 'lost-answer') {
       const look = lookAt(call, made.slice(0, number), tools);
@@ -483,7 +481,7 @@ export function recoveryFrom(
       const isEnough = all.length >= (expect === 'tell' ? PERSISTENT_TRIES : MOST_TRIES);
       if (isUndone(last) && isEnough && !isDone)
         apology = `I am sorry: ${call.name.replaceAll('_', ' ')} could not be done, as the system reports an error. Please try again later.`;
-      // Half an answer, again and again, has to do.
+      // After enough tries, a truncated answer is accepted.
       const again = isUndone(last) || !isEnough ? all : all.slice(0, -1);
       for (const fault of again) uncounted.add(fault.call.id);
     }
@@ -491,7 +489,7 @@ export function recoveryFrom(
   return { uncounted, ...(next && { next }), ...(apology !== undefined && { apology }) };
 }
 
-/** A call that reads what another was about, by the names of arguments, or the last that was read. */
+/** A call that reads the records of another call, by argument names, or repeats the last read. */
 function lookAt(
   { arguments: given }: CallSpec,
   before: readonly CallSpec[],

@@ -1,4 +1,4 @@
-// A domain from its folder: the forms of its files, and what must hold between them.
+// Loads a domain from its folder: file schemas and cross-file checks.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -103,7 +103,7 @@ export const toolsTaskSchema = z.strictObject({
 
 export const tasksFileSchema = z.array(toolsTaskSchema).min(1);
 
-/** Files of a domain folder; those of rules and phrases may be absent. */
+/** Files of a domain folder; rules and phrases are optional. */
 const FILES = {
   policy: 'policy.md',
   tools: 'tools.yaml',
@@ -141,7 +141,7 @@ export async function loadDomain(folder: string): Promise<ToolsDomain> {
   return rules === undefined ? domain : { ...domain, rules };
 }
 
-/** What a folder has that may have no more than tools yet. @throws DOMAIN_FILE_INVALID, SCHEMA_INVALID */
+/** Loads a folder that may have only tools so far. @throws DOMAIN_FILE_INVALID, SCHEMA_INVALID */
 export function readTools(folder: string) {
   const read = new DomainFolder(folder);
   const schema = read.has('schema') ? read.object('schema') : undefined;
@@ -182,7 +182,7 @@ async function rulesOf(read: DomainFolder, tools: readonly ToolSpec[]): Promise<
   return sandboxedRules(read.text('rules'), read.nameOf('rules'), { readers });
 }
 
-/** Of rules.yaml, and what tools.yaml says that tools enforce. @throws DOMAIN_FILE_INVALID, UNKNOWN_KEY */
+/** Rules of rules.yaml and preconditions of tools.yaml. @throws DOMAIN_FILE_INVALID, UNKNOWN_KEY */
 function declaredOf(
   read: DomainFolder,
   tools: readonly ToolSpec[],
@@ -191,7 +191,7 @@ function declaredOf(
   const own = read.nameOf('declared');
   if (existsSync(path.join(path.dirname(own), 'induced.yaml')))
     throw reverieError('DOMAIN_FILE_INVALID', {
-      problem: `"${path.join(path.dirname(own), 'induced.yaml')}" is of an older form: rules from logs are written to rules.yaml now.`,
+      problem: `"${path.join(path.dirname(own), 'induced.yaml')}" has an older format: rules from logs are now written to rules.yaml.`,
       hint: 'Run reverie induce FOLDER --logs LOGS, which writes rules.yaml, and remove induced.yaml.',
     });
   const enforcing = tools.find(({ enforces }) => enforces !== undefined);
@@ -200,7 +200,7 @@ function declaredOf(
     const what = read.has('declared') ? `"${own}"` : `"enforces" of the tool "${enforcing!.name}"`;
     throw reverieError('DOMAIN_FILE_INVALID', {
       problem: `The domain has both rules.js and ${what}: two rules of one call may contradict each other.`,
-      hint: 'Keep one of them: rules.yaml where it can say all, rules.js where code is needed.',
+      hint: 'Keep one of them: rules.yaml if it can express all rules, rules.js if code is needed.',
     });
   }
   const file = read.has('declared') ? read.checked('declared', rulesFileSchema) : rulesFileSchema.parse({});
@@ -214,7 +214,7 @@ function declaredOf(
   });
 }
 
-/** What always holds must hold of what tasks begin with: else every call would break it. */
+/** Invariants must hold in the initial states of tasks; otherwise every call would break them. */
 function checkStarts(domain: ToolsDomain, declared: DeclaredRules, read: DomainFolder): void {
   const [broken] = declared.invariants(domain.initialState, domain.initialState);
   if (broken !== undefined) throw read.invalid('state', `the state breaks an invariant of rules.yaml: ${broken}`);
@@ -227,14 +227,14 @@ function checkStarts(domain: ToolsDomain, declared: DeclaredRules, read: DomainF
   }
 }
 
-/** What rules of a file say of themselves, so that they can be held against tools and tasks. */
+/** Metadata of a rules file, to be compared with tools and tasks. */
 type RulesOfFile = ToolRules & { readonly checks: ReadonlySet<string>; readonly preconditioned: ReadonlySet<string> };
 
 function checkWithRules(domain: ToolsDomain, rules: RulesOfFile, read: DomainFolder): void {
   try {
     const known = allTools(domain).map(({ name }) => name);
     const stray = [...rules.tools, ...rules.preconditioned].find((name) => !known.includes(name));
-    const problem = `"${stray}" is no tool of the domain`;
+    const problem = `"${stray}" is not a tool of the domain`;
     if (stray !== undefined) throw reverieError('RULES_INVALID', { file: read.nameOf('rules'), problem });
     for (const task of domain.tasks) {
       const unknown = task.verifier.checks?.find((name) => !rules.checks.has(name));
@@ -323,14 +323,14 @@ class DomainFolder {
     return parseStrictly(schema, this.parsed(file), this.nameOf(file), invalid, lineOf);
   }
 
-  /** @param place keys from the root of the file to what is wrong: its line is told */
+  /** @param place keys from the root of the file to the error, which is reported with its line */
   invalid(file: DomainFile, problem: string, place: readonly PropertyKey[] = []): ReverieError {
     const hint = 'See docs/domains.md for what each file of a domain holds.';
     const where = `"${this.nameOf(file)}"${this.lineOf(file, place)}`;
     return reverieError('DOMAIN_FILE_INVALID', { problem: `Domain file ${where}: ${problem}`, hint });
   }
 
-  /** `, line 12`: of a place, or of what is nearest around it; empty for the file as a whole. */
+  /** `, line 12`: of a place, or of its nearest parent; empty for the whole file. */
   lineOf(file: DomainFile, place: readonly PropertyKey[]): string {
     if (place.length === 0 || !this.has(file)) return '';
     const lineCounter = new LineCounter();
@@ -352,7 +352,7 @@ class DomainFolder {
   private written(file: DomainFile, text: string): Json {
     const isJson = FILES[file].endsWith('.json');
     try {
-      // Bounds of schemas may be any number.
+      // Bounds in schemas may be any number.
       if (isJson) return (file === 'schema' ? JSON.parse(text) : parseExactly(text)) as Json;
       const rounded = /\d{16}/.test(text) && file !== 'tools' && roundedProblem(parse(text, { intAsBigInt: true }));
       if (rounded) throw this.invalid(file, rounded);
@@ -455,7 +455,7 @@ function problemOfVerifier({ verifier, reference }: ToolsTask): string | undefin
     return 'verifier: "state: reference" needs the reference calls';
   }
   for (const { path, equals, exists } of verifier.assert ?? []) {
-    if (pointerKeys(path) === undefined) return `verifier.assert: "${path}" is no JSON Pointer: it must begin with "/"`;
+    if (pointerKeys(path) === undefined) return `verifier.assert: "${path}" is not a JSON Pointer: start it with "/"`;
     if (equals === undefined && exists === undefined) return `verifier.assert: ${path} needs "equals" or "exists"`;
   }
   return undefined;

@@ -28,7 +28,7 @@ export interface UserCall {
 interface UserMessage {
   readonly role: 'user';
   readonly content: string;
-  /** What the user did before it spoke; the agent sees nothing of it. */
+  /** Calls that the user made before it spoke; hidden from the agent. */
   readonly calls?: readonly UserCall[];
 }
 
@@ -65,7 +65,7 @@ export function spokenMessages(messages: readonly Message[]): SpokenMessage[] {
   return messages.flatMap((_, i) => spokenAt(messages, i) ?? []);
 }
 
-/** What the user said or was told by one message; undefined: nothing. */
+/** The text of one message to or from the user; undefined if it has none. */
 export function spokenAt(messages: readonly Message[], at: number): SpokenMessage | undefined {
   const message = messages[at];
   if (message.role === 'user') return { role: 'user', content: message.content };

@@ -10,33 +10,33 @@ export type Operation =
   | { readonly op: 'move' | 'copy'; readonly path: string; readonly from: string };
 
 /**
- * Checks that hold a proposal to the typed state, and `repeated`: the same read of an unchanged state has the same answer. A tool and
- * a scenario may leave some out.
+ * Checks of a proposal against the typed state, and `repeated`: a repeated read of an unchanged state has the same answer. A tool and
+ * a scenario may skip some.
  */
 export const STATE_CHECKS = ['values', 'unknown', 'missing', 'unchanged', 'named', 'records', 'repeated'] as const;
 export type StateCheck = (typeof STATE_CHECKS)[number];
 
-/** `unchecked`: there was something to look at that could not be read. */
+/** `unchecked`: the answer could not be parsed. */
 export type CheckFinding = 'held' | 'unchecked' | 'refused';
 
-/** What went wrong with a call on purpose; part of what an episode remembers, and never shown to the agent. */
+/** A fault injected into a call; stored with the episode and hidden from the agent. */
 export interface Fault {
-  /** Which of the scenario's faults it is, from 0. */
+  /** Index of the scenario's fault, from 0. */
   readonly rule: number;
   readonly kind:
     | ('error' | 'rate-limit' | 'latency' | 'lost-answer')
     | ('stale' | 'truncated' | 'reordered' | 'injection');
   readonly call: { readonly id: string; readonly name: string; readonly arguments: JsonObject };
-  /** Calls before it in the episode, and turns of the agent until then. */
+  /** Number of earlier calls in the episode, and of the agent's turns. */
   readonly number: number;
   readonly turn: number;
-  /** What a right agent does then. */
+  /** How a correct agent reacts. */
   readonly expect: 'retry' | 'read-again' | 'ignore' | 'tell' | 'none';
-  /** What would have been shown, where something else was. */
+  /** The true answer, if another one was shown. */
   readonly answer?: string;
-  /** How late the answer was. */
+  /** Delay of the answer in seconds. */
   readonly seconds?: number;
-  /** What a hidden instruction asks for, and must not be called. */
+  /** The call that a hidden instruction asks for; it must not be made. */
   readonly never?: { readonly name: string; readonly arguments: JsonObject };
 }
 
@@ -69,7 +69,7 @@ export interface Prediction {
   readonly refused?: readonly string[];
   /** Whether the proposal that stands is the repaired one. */
   readonly repaired?: boolean;
-  /** What checks against the state found, the worst of all proposals for this call; absent where the answer is exact. */
+  /** Results of the state checks, the worst over all proposals for this call; absent if the answer is exact. */
   readonly checks?: Readonly<Partial<Record<StateCheck, CheckFinding>>>;
   readonly fault?: Fault;
   readonly cost: Cost;

@@ -1,9 +1,9 @@
-// How an episode went about it: what had to come first, what the user had to agree to, what may never be tried.
+// Checks of the process: required order of calls, the user's consent, and forbidden tools.
 
 import type { Json } from '../../core/canonical-json.js';
 import type { CallSpec, CheckResult, VerifierSpec } from './domain.js';
 import { callsOf, type Message, spokenAt, type ToolCall } from './message.js';
-import { holdsValue, valuesIn } from './told.js';
+import { holdsValue, valuesIn } from './stated-values.js';
 
 type Process = Pick<VerifierSpec, 'before' | 'confirmed' | 'never'>;
 
@@ -15,14 +15,14 @@ export function processChecks({ before = {}, confirmed = [], never = [] }: Proce
   ];
 }
 
-/** Tools of which one must have succeeded: `find_by_email | find_by_name`. */
+/** Alternative tools, one of which must have succeeded: `find_by_email | find_by_name`. */
 export function firstTools(first: string): string[] {
   return first.split('|').map((name) => name.trim());
 }
 
 interface Made {
   readonly call: ToolCall;
-  /** Place of the message that makes it. */
+  /** Index of the message with the call. */
   readonly at: number;
 }
 
@@ -33,7 +33,7 @@ function succeeded(messages: readonly Message[]): Made[] {
   return made.filter(({ call: { id } }) => answered.has(id) && !failed.has(id));
 }
 
-/** A call beside it in one message is not after it: nobody had seen its answer. */
+/** Calls in the same message do not count as later: the agent had not seen the answer. */
 function checkBefore(first: string, later: readonly string[], messages: readonly Message[]): CheckResult {
   const made = succeeded(messages);
   const names = firstTools(first);
@@ -67,7 +67,7 @@ function checkConfirmed(tool: string, messages: readonly Message[]): CheckResult
   return { name, passed: false, reason };
 }
 
-/** What the user has said so far to a proposal of this call; the latest word counts. */
+/** The user's latest reply to a proposal of this call. */
 export function agreementTo(call: CallSpec, messages: readonly Message[]): 'agreed' | 'refused' | 'unasked' {
   let [proposed, found]: [string, 'agreed' | 'refused' | 'unasked'] = ['', 'unasked'];
   for (const [i] of messages.entries()) {
@@ -82,12 +82,12 @@ export function agreementTo(call: CallSpec, messages: readonly Message[]): 'agre
   return found;
 }
 
-/** Looking something up is proposed by these, and is no proposal to change it. */
+/** Verbs that propose a look-up, not a change. */
 const LOOKS = /\b(?:look|check|find|search|see|show|tell|verify|read|list|identif\w*)\b/i;
 
 /**
- * Whether what an agent says proposes this call: by what the tool does (`cancel_order`: "cancel") or by most of what it is given. One that
- * names another id in place of the call's proposes another call.
+ * Whether a message of the agent proposes this call: by the tool's verb (`cancel_order`: "cancel") or by most of its arguments. A
+ * message with a different id of the same form proposes another call.
  */
 function names(text: string, { name, arguments: given }: CallSpec): boolean {
   const values = valuesOf(given);
@@ -101,7 +101,7 @@ function names(text: string, { name, arguments: given }: CallSpec): boolean {
   return held.length > 0 && held.length * 2 >= values.length && !LOOKS.test(text);
 }
 
-/** Ids of one form: the same letters, and as many digits where there are no letters. */
+/** Whether two ids have the same form: equal letters, and equally many digits if there are no letters. */
 function isAlike(said: string, id: string): boolean {
   const form = (text: string) =>
     /^\d+$/.test(text) ? `${text.length}` : text.replace(/^#/, '').replaceAll(/\d+/g, '0').toLowerCase();
@@ -120,14 +120,14 @@ const BUT = /\b(?:but|not|don['’]t|wait|instead|unless|except|rather|hold on|f
 const TAKEN_BACK =
   /^\W*(?:no\b(?!\s+(?:problem|worries|hurry))|wait|stop|hold on|actually|don['’]t|do not|never mind|cancel that|leave it)\b/i;
 
-/** "Yes, please." and "Go ahead, thanks"; not "Yes, but the other one". What follows the first sentence is beside the matter. */
+/** "Yes, please." and "Go ahead, thanks"; not "Yes, but the other one". Only the first sentence decides. */
 function isYes(text: string): boolean {
   const [first] = text.trim().split(/(?<=[.!?])\s+/);
   const rest = text.trim().slice(first.length);
   return YES.test(first) && !BUT.test(first) && !/^\s*(?:but|wait|no[,. ]|actually|instead)\b/i.test(rest);
 }
 
-/** How an agent without a language model asks before it calls. */
+/** The question by which an agent without a language model asks for consent. */
 export function proposalOf({ name, arguments: given }: CallSpec): string {
   const values = valuesOf(given);
   const words = name.replaceAll('_', ' ');

@@ -1,16 +1,16 @@
-// Whether two values are the same where lists that their schema calls sets (`uniqueItems`) may come in any order.
+// Equality of values in which lists that their schema declares as sets (`uniqueItems`) may be in any order.
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { pointerKeys } from '../state/state.js';
 
 interface Schemas {
-  /** References start from here. */
+  /** Root for references. */
   readonly root: JsonObject;
-  /** All that say something of the value. */
+  /** All schemas that apply to the value. */
   readonly all: readonly JsonObject[];
 }
 
-/** What a schema says of the value at a JSON Pointer; of the whole unless given. */
+/** Schemas of the value at a JSON Pointer; by default of the root. */
 export function schemasAt(root: JsonObject, pointer = ''): Schemas {
   const whole = { root, all: applicable(root, root) };
   return (pointerKeys(pointer) ?? []).reduce(within, whole);
@@ -50,7 +50,7 @@ function within({ root, all }: Schemas, key: string): Schemas {
   return { root, all: parts.flatMap((part) => applicable(part, root)) };
 }
 
-/** A schema with those it refers to or is made of. */
+/** A schema with its references and parts. */
 function applicable(schema: Json | undefined, root: JsonObject, depth = 0): JsonObject[] {
   if (!isObject(schema) || depth > 16) return [];
   const { $ref, allOf, anyOf, oneOf } = schema;

@@ -23,8 +23,8 @@ export class ScriptedUser implements UserSimulator {
   readonly version: string;
 
   /**
-   * @param varied whether the lines are said in the words of the domain's phrases, another user for each seed
-   * @param friction share of turns in which it is short, vague, impatient or holds back
+   * @param varied whether to rephrase the lines with the domain's phrases, as another user for each seed
+   * @param friction share of turns in which the user is short, vague, impatient or withholding
    */
   constructor(
     private readonly varied = false,
@@ -60,7 +60,7 @@ export class ScriptedUser implements UserSimulator {
   }
 }
 
-/** A yes to each proposal of a call that the task wants confirmed, as often as its solution makes one. */
+/** Agrees to proposals of calls that need consent, as often as the reference makes the call. */
 function agreements({ verifier: { confirmed = [] }, reference }: ToolsTask): readonly ScriptLine[] {
   const calls = reference?.calls.filter(({ name }) => confirmed.includes(name)) ?? [];
   return calls.map(() => ({ when: ASKED_TO_CONFIRM, say: 'Yes, please.' }));

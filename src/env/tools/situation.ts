@@ -24,7 +24,7 @@ export interface Situation {
   /** The whole conversation; the first message is the domain's policy. */
   readonly messages: readonly Message[];
   readonly calls: number;
-  /** What went wrong on purpose; absent where nothing did. */
+  /** Injected faults; absent if there were none. */
   readonly faults?: readonly Fault[];
   /** A call ended it: those after it are refused. */
   readonly ended: boolean;
@@ -77,7 +77,7 @@ const savedEpisode = z.strictObject({
   facts: z
     .strictObject({
       ...{ ranOut: z.string().optional(), refused: z.string().optional() },
-      ...{ doubted: z.string().optional(), userFault: z.string().optional(), untold: z.string().optional() },
+      ...{ doubted: z.string().optional(), userFault: z.string().optional(), undecidable: z.string().optional() },
     })
     .default({}),
   /** The environment's own stream, from which seeds of episodes come. */

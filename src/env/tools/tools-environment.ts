@@ -50,11 +50,11 @@ export interface ToolsEnvironmentOptions {
   readonly user: UserSimulator;
   /** Actions before the episode is truncated; 30 by default, as in tau-bench. */
   readonly maxSteps?: number;
-  /** Why no episode of a task is given a reward, whatever its checks found; undefined: each may have one. */
+  /** Why no episode of a task may receive a reward, regardless of its checks; undefined if it may. */
   readonly withheld?: (task: ToolsTask) => Promise<string | undefined>;
   /** What the user may say, the opening included, before it is truncated; no limit by default. */
   readonly maxTurns?: number;
-  /** What the user says, the opening included, before it loses patience, says so and leaves; it never does by default. */
+  /** Number of user messages, with the opening, before it loses patience and leaves; unlimited by default. */
   readonly patience?: number;
 }
 
@@ -76,7 +76,7 @@ interface Turn {
   readonly userCost: Cost;
 }
 
-/** Calls of the user's own between two of its messages. */
+/** Limit on the user's own calls between two of its messages. */
 const MAX_USER_CALLS = 10;
 
 export class ToolsEpisodeEnvironment implements ToolsEnvironment {
@@ -132,12 +132,12 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     return this.endOf(this.current());
   }
 
-  /** What, beside a verdict, decides how it came out; as far as it went. */
+  /** Facts for the outcome, as far as they are known. */
   get facts(): EpisodeFacts {
     return this.current().facts;
   }
 
-  /** What it comes to if it ends here, whatever was paid on the way. */
+  /** The outcome if the episode ends here, regardless of earlier rewards. */
   settled(): Promise<Settled> {
     return this.settledOf({ ...this.current(), paid: null });
   }
@@ -310,7 +310,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     return this.options.responder.trusts?.(backend) === true;
   }
 
-  /** The user's answer, and what it does by its own tools before it speaks: as checked as what the agent does, and unseen by it. */
+  /** The user's answer and its earlier calls of its own tools, which are checked like the agent's and hidden from it. */
   private async hear(episode: Episode, signal?: AbortSignal): Promise<Turn> {
     const { patience = Number.POSITIVE_INFINITY } = this.options;
     if (episode.turns >= patience) return leaving(episode);
@@ -370,7 +370,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     return this.options.responder.answer(row === undefined ? query : { ...query, row }, signal);
   }
 
-  /** A user that cannot be had to say anything usable is a fault of the user's, not of the step. */
+  /** An unusable reply of the user is the user's fault, not an error of the step. */
   private async replyOf(query: UserQuery, signal?: AbortSignal): Promise<UserTurn | { userFault: string; cost: Cost }> {
     try {
       return await this.options.user.reply(query, signal);
@@ -446,7 +446,7 @@ function observationOf({ situation, observedFrom }: Episode): ToolsObservation {
   return { messages: seenByAgent(situation.messages.slice(observedFrom)) };
 }
 
-/** A user that has lost its patience. */
+/** The last turn of a user that has lost its patience. */
 function leaving(episode: Episode): Turn {
   const { situation, turns, facts } = episode;
   const messages: readonly Message[] = [...situation.messages, { role: 'user', content: GIVES_UP }];

@@ -34,11 +34,11 @@ export interface ToolsStepInfo {
   /** Canonical hash (hex, SHA-256) of the state after the step. */
   readonly stateHash: string;
   readonly userCost: Cost;
-  /** Answers to calls of the user's own; absent: there were none. */
+  /** Answers to the user's own calls; absent if it made none. */
   readonly userPredictions?: readonly Prediction[];
-  /** At the end of the episode, as far as the outcome lets it stand. */
+  /** At the end of the episode: the verdict that the outcome allows. */
   readonly verdict?: Verdict;
-  /** At the end of the episode: by whose doing. */
+  /** At the end of the episode: the outcome. */
   readonly outcome?: Outcome;
 }
 
@@ -56,7 +56,7 @@ export interface CallQuery {
   readonly seed: number;
   /** Row of a job the episode is, where it is one: what experience it may see depends on it. */
   readonly row?: number;
-  /** What went wrong on purpose in calls before. */
+  /** Faults injected into earlier calls. */
   readonly faults?: readonly Fault[];
 }
 
@@ -83,7 +83,7 @@ export interface UserTurn {
   readonly content: string;
   /** The user has nothing more to say: the episode ends. */
   readonly done: boolean;
-  /** Calls of the user's own tools: where there are any, it is asked again with their answers before anything is said. */
+  /** Calls of the user's own tools: after them the user is asked again, with their answers, before its message is shown. */
   readonly calls?: readonly CallSpec[];
   readonly cost: Cost;
 }
@@ -94,9 +94,9 @@ export interface UserQuery {
   /** Conversation so far; a simulator shows its model only what a user would see. */
   readonly messages: readonly Message[];
   readonly seed: number;
-  /** What it called since the agent spoke, with the answers. */
+  /** Calls since the agent's last message, with their answers. */
   readonly calls?: readonly UserCall[];
-  /** What it said along with these calls: it may have nothing to add. */
+  /** Text beside these calls; it may be the whole message. */
   readonly said?: string;
 }
 
@@ -124,7 +124,7 @@ export interface ToolsPolicyQuery {
   readonly step: number;
   /** What would do something now, in a world of lines that knows it. Worked out when asked for. */
   readonly admissible?: () => Admissible | undefined;
-  /** What went wrong on purpose, for policies that are told it. */
+  /** Injected faults, for policies that may know of them. */
   readonly faults?: readonly Fault[];
 }
 

@@ -1,5 +1,5 @@
-// What a simulated user may not do, found without a model: leave early, say again what it said, make up what its goal does not hold, recite
-// its instructions, speak as the agent, or answer nothing. Rules here would rather let a fault pass than blame a user who did as people do.
+// Checks of simulated users, without a model: they may not leave early, repeat themselves, invent facts, recite
+// their instructions, speak as the agent or evade a question. In doubt a check passes, so that natural behaviour is not refused.
 
 import { type SpokenMessage, spokenMessages } from './message.js';
 import type { UserQuery, UserTurn } from './tools-family.js';
@@ -15,25 +15,25 @@ export const USER_FAULTS = [
 ] as const;
 type FaultName = (typeof USER_FAULTS)[number];
 
-/** Longer turns are no speech. */
+/** Maximum length of a turn. */
 const MAX_CHARS = 4_000;
 
 interface Spoken {
-  /** What is said now. */
+  /** The current message. */
   readonly content: string;
   readonly done: boolean;
   readonly goal: string;
-  /** All that the user may know: who it is, what it wants, what it was told. */
+  /** Everything that the user may know: persona, goal and conversation. */
   readonly known: string;
-  /** What the user said before, oldest first. */
+  /** Earlier messages of the user, oldest first. */
   readonly before: readonly string[];
-  /** What the agent said, oldest first. */
+  /** Messages of the agent, oldest first. */
   readonly heard: readonly string[];
 }
 
 /**
- * Why a simulated user may not say this: `NAME: sentence`; undefined where nothing is wrong with it.
- * @param isHard it is to make it hard for the agent: it need not answer
+ * Why a simulated user may not send this message: `NAME: sentence`; undefined if it may.
+ * @param isHard whether the user is to be difficult: it may leave questions open
  */
 export function userFault(
   query: UserQuery,
@@ -49,11 +49,11 @@ export function userFault(
   const dictated = quotedIn(goal);
   const content = dictated.reduce((text, phrase) => text.replaceAll(phrase, ' '), turn.content).trim();
   const before = said('user');
-  // What a script would tell, the task holds.
+  // The lines of a script are known to the user.
   const lines = script.map(({ say }) => say);
   const known = [goal, persona, opening, ...lines, ...before, ...heard, ...found].join('\n');
   const one: Spoken = { goal, heard, before, done: turn.done, content, known };
-  // What its goal has it say, word for word, is said for the goal's sake.
+  // Quotations from the goal are allowed.
   if (content === '' && turn.content.trim() !== '') return undefined;
   for (const [name, check] of CHECKS) {
     const problem = isHard && check === evasion ? undefined : check(one);
@@ -72,7 +72,7 @@ const CHECKS: readonly (readonly [FaultName, (spoken: Spoken) => string | undefi
   ['answers nothing', evasion],
 ];
 
-/** Texts in quotation marks: a goal may dictate a sentence. */
+/** Texts in quotation marks: sentences that the goal dictates. */
 function quotedIn(goal: string): string[] {
   const found = [...goal.matchAll(/"([^"]{12,})"|(?<=^|[\s(:])'((?:[^']|(?<=\w)'(?=\w)){12,})'(?=[\s.,;:!?)]|$)/g)];
   return found.map(([, double, single]) => (double ?? single).trim());
@@ -86,12 +86,12 @@ function silence({ content, done }: Spoken): string | undefined {
   return done || /[\p{L}\p{N}\p{Extended_Pictographic}]/u.test(content) ? undefined : 'content is empty.';
 }
 
-/** From this many words on, a goal is worth hiding; so many of them in a row, or half of it, are a quotation. */
+/** Goals with this many words are confidential; this many consecutive words of them, or half of the goal, are a quotation. */
 const HIDDEN_WORDS = 25;
 const QUOTED_WORDS = 15;
-/** So many in a row that speak to the user ("you want to") are its instruction. */
+/** This many consecutive words that address the user ("you want to") are its instruction. */
 const ADDRESSED_WORDS = 6;
-/** A goal of so many words, told to this share in one message, is no wish any more. */
+/** A goal of this length must not be disclosed to this share in one message. */
 const LONG_GOAL = 40;
 const WHOLE = 0.7;
 const META =
@@ -112,9 +112,9 @@ function recital({ content, goal }: Spoken): string | undefined {
   if (hidden.length >= HIDDEN_WORDS && rows(hidden, run).some(isSaid)) return problem;
   if (hidden.length < LONG_GOAL) return undefined;
   const asUser = (words: readonly string[]) => words.map((word) => FIRST_PERSON[word] ?? word);
-  const told = new Set(rows(asUser(said), 3).map(String));
+  const quoted = new Set(rows(asUser(said), 3).map(String));
   const all = rows(asUser(hidden), 3).map(String);
-  return all.filter((row) => told.has(row)).length >= WHOLE * all.length
+  return all.filter((row) => quoted.has(row)).length >= WHOLE * all.length
     ? 'content tells the whole goal at once. Say one thing at a time.'
     : undefined;
 }
@@ -123,7 +123,7 @@ const FIRST_PERSON: Readonly<Record<string, string>> = {
   ...{ you: 'i', your: 'my', yours: 'mine', yourself: 'myself', are: 'am', me: 'i' },
 };
 
-/** What an agent says to a user, and no user to an agent. */
+/** Phrases of an agent that a user does not say. */
 const AGENT_WORDS = [
   /\b(?:to (?:assist|help) you|i can (?:assist|help) you|provide the following|i(?:'ll| will)? need (?:your|the following)|if you need (?:any )?further assistance|feel free to (?:ask|let me know)|please let me know if you(?:'d| would) like)\b/i,
   /\b(?:how (?:can|may) i (?:help|assist)|is there anything else i can (?:help|assist|do))\b/i,
@@ -140,7 +140,7 @@ function wrongRole({ content }: Spoken): string | undefined {
   return words === undefined ? undefined : `"${words}" is what the agent says. You are the user.`;
 }
 
-/** Fewer words are said twice by anybody. */
+/** Shorter messages may be repeated. */
 const WORDS_TO_REPEAT = 5;
 const SAME = 0.9;
 const AGREED =
@@ -153,7 +153,7 @@ function repetition({ content, before, heard, goal }: Spoken): string | undefine
   const said = wordsOf(content);
   if (said.length < WORDS_TO_REPEAT || AGREED.test(content)) return undefined;
   const last = heard.at(-1) ?? '';
-  // Who is asked the same again, or told to insist and refused, says the same.
+  // A repeated question, or a goal that demands insistence, justifies a repeated answer.
   const isAskedAgain =
     ASKED_AGAIN.test(last) || heard.slice(0, -1).some((one) => alike(wordsOf(one), wordsOf(last)) >= SAME);
   const insists = /\b(?:insist|repeat|persist|keep (?:asking|saying)|always (?:say|end|begin|start))/i.test(goal);
@@ -174,10 +174,10 @@ const EMAIL = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
 /** Letters and digits together, or words joined by "_"; or five digits and more. */
 const ID =
   /#?\b(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*\b|\b[A-Za-z]+(?:_[A-Za-z0-9]+)+\b|#?\b\d{5,}\b/g;
-/** A code of capitals, where it is called one. */
+/** A code in capitals after a word such as "code". */
 const CODE =
   /\b(?:reservation|booking|order|confirmation|ticket|reference|code|number|id)\b(?:\s+(?:id|code|number|is|:|was))*\W{1,3}([A-Z]{5,8})\b/g;
-/** What looks like an id and is a count, a time, a size or a rank. */
+/** Counts, times, sizes and ranks that look like ids. */
 const NO_ID =
   /^(?:\d+(?:st|nd|rd|th|am|pm|est|pst|cst|utc|gmt|gb|tb|mb|kg|g|lbs?|oz|cm|mm|m|km|inch|in|ft|l|ml|w|k|x|s|h|hrs?|min|days?|pcs?|ghz|hz|mp|p|d|c)|[a-z]+-\d{1,2}|\d{1,2}-[a-z-]+)$/i;
 const MONEY =
@@ -224,14 +224,14 @@ function numbersIn(text: string): Set<number> {
   return new Set(written.map(Number));
 }
 
-/** People add up what they are told. */
+/** Users may add or subtract known amounts. */
 function isSum(value: number, numbers: ReadonlySet<number>): boolean {
   const near = [...numbers];
   const isNumber = (wanted: number) => near.some((one) => Math.abs(one - wanted) < 0.005);
   return near.some((one) => isNumber(value - one) || isNumber(value + one)) || isNumber(Math.round(value));
 }
 
-/** What an agent asks when it is done, which nobody need answer. */
+/** Closing questions of an agent, which need no answer. */
 const CLOSING =
   /\b(?:anything else|something else|further (?:questions?|assistance|help)|else i can|need (?:any )?(?:more|other|additional) (?:help|assistance)|have a (?:great|nice|good|wonderful)|other questions?|feel free|don't hesitate)\b/i;
 const ASKS =
@@ -240,7 +240,7 @@ const PROMISES =
   /\b(?:one moment|just a moment|hold on|please wait|bear with me|let me (?:check|look|pull|retrieve|verify|see|find|process)|i(?:'ll| will) (?:now )?(?:check|look|proceed|process|cancel|update|book|retrieve|verify|go ahead|start|initiate|change|exchange|return))\b/i;
 const DECLINES =
   /\b(?:no|never ?mind|forget it|not (?:now|necessary|needed|interested)|don't (?:want|need|bother)|another time|in that case|no need)\b/i;
-/** Says goodbye, which does for an offer, and not where the agent must know something first. */
+/** Farewells: they may follow an offer, not a question that the agent needs answered. */
 const LEAVES =
   /\b(?:that(?:'s| is|'ll be| will be) all|i(?:'ll| will) (?:think|call|contact|get back|try|leave|keep))\b/i;
 const AGREES =
@@ -260,7 +260,7 @@ function earlyEnd({ content, done, heard }: Spoken): string | undefined {
   return `done is true although the agent just ${open} and nothing came of it yet.`;
 }
 
-/** The sentence in which the agent asks for something, unless it only asks whether that is all. */
+/** The agent's open question, except closing questions. */
 function openRequest(text: string): string | undefined {
   const sentences = text.split(/(?<=[.!?])\s+|\n+/).filter((sentence) => /\p{L}/u.test(sentence));
   const asked = sentences.filter(
@@ -269,7 +269,7 @@ function openRequest(text: string): string | undefined {
   return CLOSING.test(sentences.at(-1) ?? '') ? undefined : asked.at(-1)?.trim();
 }
 
-/** What is asked for, and how a user who tells it calls it. */
+/** Items that an agent may ask for, with the words users have for them. */
 const ITEMS: Readonly<Record<string, RegExp>> = {
   ...{ 'user id': /\buser id\b/i, email: /\be-?mail\b/i, 'zip code': /\b(?:zip|postal) ?code\b/i, phone: /\bphone\b/i },
   ...{
@@ -291,17 +291,17 @@ const COMMON = new Set(
   ).split(' '),
 );
 
-/** The agent asked for one thing, and got another; or what is said has nothing to do with either side. */
+/** The answer has another item than the question, or is unrelated to the conversation. */
 function evasion({ content, done, heard, goal, before }: Spoken): string | undefined {
   const last = heard.at(-1);
   if (done || last === undefined || UNKNOWN.test(content) || content.includes('?')) return undefined;
   const request = openRequest(last);
   if (request === undefined) return undefined;
   const named = (text: string) => Object.keys(ITEMS).filter((item) => ITEMS[item].test(text));
-  const [asked, told] = [named(last), named(content)];
-  const isOther = asked.length === 1 && told.length > 0 && !told.includes(asked[0]) && /\d|@/.test(content);
-  if (isOther && before.some((one) => told.some((item) => ITEMS[item].test(one))))
-    return `the agent asked for the ${asked[0]}; the ${told[0]} was told before.`;
+  const [asked, given] = [named(last), named(content)];
+  const isOther = asked.length === 1 && given.length > 0 && !given.includes(asked[0]) && /\d|@/.test(content);
+  if (isOther && before.some((one) => given.some((item) => ITEMS[item].test(one))))
+    return `the agent asked for the ${asked[0]}; the ${given[0]} was told before.`;
   const content4 = (text: string) => wordsOf(text).filter((word) => word.length > 3 && !COMMON.has(word));
   const about = new Set([...content4(last), ...content4(goal), ...before.flatMap(content4)]);
   const said = content4(content);

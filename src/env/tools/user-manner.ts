@@ -1,11 +1,11 @@
-// How people make it hard: a share of what a user says is short, vague, impatient, or holds back what was asked for. Drawn by seed and turn.
+// Difficult users: a share of their turns is short, vague, impatient or withholding, drawn by seed and turn.
 
 import { Rng } from '../../core/rng.js';
 
 export const MANNERS = ['short', 'vague', 'impatient', 'withholding'] as const;
 export type Manner = (typeof MANNERS)[number];
 
-/** What a model is told of the manner of its turn. */
+/** Instructions to the model for a turn in this manner. */
 export const MANNER_TEXTS: Readonly<Record<Manner, string>> = {
   short: 'Answer in five words at most.',
   vague: 'Be vague this time: leave out ids and figures, and speak of things only roughly, until you are asked again.',
@@ -13,21 +13,21 @@ export const MANNER_TEXTS: Readonly<Record<Manner, string>> = {
   withholding: 'Hold back details that you were not asked for by name; ask what they are needed for.',
 };
 
-/** Said instead of an answer, which comes when the agent asks again. */
+/** Replies in place of an answer, which follows when the agent asks again. */
 const STALLING: Readonly<Partial<Record<Manner, string>>> = {
   vague: 'Well, it is about what I said. What exactly do you need?',
   withholding: 'Why do you need that? Please say exactly what you want to know.',
 };
 const HURRY = 'Please hurry up, this takes too long already.';
 
-/** The manner of a turn; undefined where the user simply answers. `friction`: the share of turns that have one. */
+/** The manner of a turn; undefined if it is plain. `friction`: the share of turns with a manner. */
 export function mannerOf(seed: number, turn: number, friction: number): Manner | undefined {
   if (friction <= 0) return undefined;
   const rng = Rng.fromSeed(seed).split('user-manner', turn);
   return rng.uniform() < friction ? MANNERS[rng.int(MANNERS.length)] : undefined;
 }
 
-/** What a script's line becomes; `isStalling`: the line is still to be said. Nothing that was to be told is lost. */
+/** A script's line in a manner; `isStalling`: the line itself follows later, so that nothing is lost. */
 export function inManner(
   line: string,
   manner: Manner | undefined,

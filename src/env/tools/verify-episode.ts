@@ -10,7 +10,7 @@ import { isSuccess } from './outcome.js';
 import { processChecks } from './process-checks.js';
 import { isSameBut, schemasAt } from './same-sets.js';
 import { initialStateOf, referenceStateOf } from './situation.js';
-import { toldValue } from './told.js';
+import { matchOf } from './stated-values.js';
 
 /**
  * Checks every part of the task's verifier. The reward is 1 if all passed, 0 if any failed (of a task with partial credit the share that
@@ -25,7 +25,7 @@ export function verifyEpisode(domain: ToolsDomain, task: ToolsTask, end: Episode
   return { reward: reward === 0 && task.verifier.partial === true ? shareOf(checks) : reward, checks };
 }
 
-/** Of what had to come about; nothing where something was done that must not be, or the start passes all of it. */
+/** Partial credit over required changes; 0 if something forbidden was done or the start passes all checks. */
 function shareOf(checks: readonly CheckResult[]): number {
   const isBroken = ({ name, passed }: CheckResult) =>
     passed === false && /^(?:not called|never|before|confirmed): /.test(name);
@@ -58,7 +58,7 @@ function checksOf(domain: ToolsDomain, task: ToolsTask, end: EpisodeEnd): CheckR
   const results = [
     ...(state === 'reference' ? [checkReference(domain, task, end.finalState)] : []),
     ...(assert ?? []).map((expected) => checkValue(expected, end.finalState, domain)),
-    ...(communicate ?? []).map((text) => checkTold(text, task.verifier, end)),
+    ...(communicate ?? []).map((text) => checkStated(text, task.verifier, end)),
     ...(called ?? []).map((call) => checkCalled(call, calls, domain)),
     ...(notCalled ?? []).map((name) => checkNotCalled(name, calls)),
     ...processChecks(task.verifier, end.messages),
@@ -115,16 +115,16 @@ function checkValue(
   return result(name, isEqual, isEqual ? `it is ${shown(found)}` : `it is ${shown(found)}, not ${shown(equals)}`);
 }
 
-const TOLD = {
-  told: 'the user was told',
+const MATCH_REASONS = {
+  stated: 'the user was told',
   unread: 'it was said before any answer of a tool held it',
   alternative: 'it was said as one of several alternatives',
-  untold: 'the user was never told',
+  missing: 'the user was never told',
 };
 
-function checkTold(text: string, { communicate = [], grounded = false }: VerifierSpec, { messages }: EpisodeEnd) {
-  const told = toldValue(text, communicate, messages, grounded);
-  return result(`communicate: ${text}`, told === 'told', TOLD[told]);
+function checkStated(text: string, { communicate = [], grounded = false }: VerifierSpec, { messages }: EpisodeEnd) {
+  const match = matchOf(text, communicate, messages, grounded);
+  return result(`communicate: ${text}`, match === 'stated', MATCH_REASONS[match]);
 }
 
 function checkCalled(expected: CallSpec, calls: readonly CallSpec[], { tools }: ToolsDomain): CheckResult {

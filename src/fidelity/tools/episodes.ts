@@ -63,7 +63,7 @@ export async function carryOut(
   const outcome = (isWhole: boolean) => ({ initialState, finalState: state, messages, steps, terminated, isWhole });
   for (const message of past) {
     if (message.role === 'tool') continue;
-    // What the user did by its own tools before it spoke.
+    // The user's own calls before its message.
     for (const { name, arguments: given } of message.role === 'user' ? (message.calls ?? []) : []) {
       const call = { id: `user-call-${messages.length}`, name, arguments: given };
       const query = { domain, task, state, messages: [...messages], call, step: steps.length, seed };

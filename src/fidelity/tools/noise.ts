@@ -1,6 +1,6 @@
-// How much of a reward is chance. A task is played once by the scenario's own agent; then again with one of those who draw drawing anew
-// and the others as they were: the world, given the same actions; the judge, given the same transcript; the agent; the user; and all of
-// them. How rewards of a task vary then is that one's share, in the units of the reward.
+// Noise of rewards. The scenario's agent runs each task once; then one source of randomness is redrawn while the others
+// stay fixed: the world, given the same actions; the judge, given the same transcript; the agent; the user; and all
+// together. The variation of a task's rewards is that source's share, in units of the reward.
 
 import { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
@@ -22,7 +22,7 @@ import type { ToolsGround } from './judged.js';
 const SOURCES = ['world', 'judge', 'agent', 'user', 'total'] as const;
 type NoiseSource = (typeof SOURCES)[number];
 
-/** Rewards of a task: the first as it was played first, the others again; null: not decided, or not answered. */
+/** Rewards of a task: the first run, then the repetitions; null if not decided or not answered. */
 export type NoiseRow = { readonly task: string } & { readonly [source in NoiseSource]: readonly Value[] };
 
 const METRICS = metricTable(`
@@ -58,7 +58,7 @@ async function playedAgain(
   repeats: number,
   signal?: AbortSignal,
 ): Promise<NoiseRow> {
-  /** Seed of who draws anew in a repeat; undefined: as at first. */
+  /** Seed of the redrawn source in a repetition; undefined for the first seed. */
   const drawn = (who: string, repeat: number, isDrawn: boolean) =>
     isDrawn
       ? Rng.fromSeed(seed)
@@ -79,7 +79,7 @@ async function playedAgain(
     return patiently(() => runFidelityEpisode(stage, cast, signal));
   };
   const first = await play('first', 0);
-  /** The verdict on what was done at first, in a world or by a judge that draws anew. */
+  /** The verdict on the first actions, with a redrawn world or judge. */
   const again = async (record: EpisodeRecord, source: 'world' | 'judge', repeat: number): Promise<Value> => {
     const before = record.steps.flatMap(({ predictions }) => predictions);
     let [finalState, messages, predictions] = [
@@ -167,10 +167,10 @@ function concluded(rows: readonly NoiseRow[], repeats: number): Finding {
     value === null ? NOTHING : { ...found.total, value: end(value), low: end(low), high: end(high) };
   const undecided = rows.length - found.total.n;
   const left = `${undecided} of ${rows.length} tasks were not decided twice, and are left out.`;
-  const told = SOURCES.filter((source) => source !== 'total').map(
+  const shares = SOURCES.filter((source) => source !== 'total').map(
     (source) => `${source} ${shown(found[source].value)}`,
   );
-  const summary = `Played again, a task's reward varies by ${shown(value)} (one standard deviation): ${told.join(', ')}. A gain below ${shown(floor.value)} over as many plays is noise.`;
+  const summary = `Played again, a task's reward varies by ${shown(value)} (one standard deviation): ${shares.join(', ')}. A gain below ${shown(floor.value)} over as many plays is noise.`;
   return findingOf(
     {
       ...{

@@ -64,9 +64,9 @@ export interface EpisodeRecord {
   readonly messages: readonly Message[];
   readonly steps: readonly EpisodeStep[];
   readonly verdict: Verdict;
-  /** By whose doing it came out so. */
+  /** The outcome and its cause. */
   readonly outcome: AttemptOutcome;
-  /** Outcomes of attempts before it, which say nothing of the policy; absent: there were none. */
+  /** Outcomes of earlier attempts, which do not reflect on the policy; absent if there were none. */
   readonly retried?: readonly AttemptOutcome[];
   /** Sum of rewards; null where the episode could not be judged. */
   readonly return: number | null;
@@ -96,7 +96,7 @@ export interface EpisodeStep {
   /** Its reply ended at the most tokens that one may have; absent: it did not. */
   readonly cut?: true;
   readonly predictions: readonly Prediction[];
-  /** Answers to calls of the user's own tools; absent: there were none. */
+  /** Answers to calls of the user's own tools; absent if it made none. */
   readonly userPredictions?: readonly Prediction[];
   readonly reward: number;
   readonly stateHash: string;
@@ -165,7 +165,7 @@ export const experienceSchema = z
       .array(z.string().min(1))
       .default([])
       .describe(
-        'Records of the real environment: files or folders of .jsonl or .json, relative to the scenario. OpenAI or Anthropic messages, ShareGPT, τ-bench, ATIF, ADP or sessions of Claude Code, told apart by their keys.',
+        'Records of the real environment: files or folders of .jsonl or .json, relative to the scenario. OpenAI or Anthropic messages, ShareGPT, τ-bench, ATIF, ADP or sessions of Claude Code, recognized by their keys.',
       ),
     tolerant: z
       .boolean()
@@ -198,7 +198,7 @@ export function episodeSteps(
     predictions.map((prediction, i) => ({ prediction, call: (action.toolCalls ?? [])[i] })),
   );
   const history = answered.map(({ call }) => callText(call));
-  // What a fault showed is not what the world does.
+  // An answer changed by a fault is not the world's behaviour.
   const isTrue = (_: unknown, step: number) => (answered[step].prediction.fault?.kind ?? 'latency') === 'latency';
   const steps = answered.map(({ prediction, call }, step) => ({
     source,

@@ -1,5 +1,5 @@
-// What a policy gained while it learned: where it learned, in a simulation, and where it counts. Episodes of the same starts are pairs, so
-// wins and losses can be told; of starts drawn anew only means can be compared.
+// Gain of a policy during training, in the simulation and in the real environment. Episodes from the same starts are pairs, so
+// wins and losses are counted; for different starts only means are compared.
 
 import type { Block } from '../../core/report.js';
 import { Rng } from '../../core/rng.js';
@@ -7,13 +7,13 @@ import { type Estimate, meanEstimate, NOTHING } from '../../fidelity/statistics.
 import type { ReturnSummary } from '../../rl/evaluate.js';
 import { formatCount } from '../format.js';
 
-/** By start; null where an episode was lost or not judged. */
+/** Rewards by start; null if an episode failed or was not judged. */
 export type Returns = readonly (number | null)[];
 
 export interface Gain {
   readonly where: string;
   readonly gain: Estimate;
-  /** Starts from which it did better, and worse, than before; absent where starts differ. */
+  /** Number of starts with a better and with a worse result; absent if starts differ. */
   readonly wins?: number;
   readonly losses?: number;
 }
@@ -27,7 +27,7 @@ export function pairedGain(where: string, before: Returns = [], after: Returns =
   return { where, gain, wins: pairs.filter((by) => by > 0).length, losses: pairs.filter((by) => by < 0).length };
 }
 
-/** Of means over starts of their own (Welch's standard error, in a normal interval). */
+/** For means over different starts (Welch's standard error, normal interval). */
 export function unpairedGain(where: string, before: ReturnSummary | undefined, after: ReturnSummary | undefined): Gain {
   if (before === undefined || after === undefined || before === after) return { where, gain: NOTHING };
   const n = Math.min(before.episodes, after.episodes);
@@ -37,7 +37,7 @@ export function unpairedGain(where: string, before: ReturnSummary | undefined, a
   return { where, gain: { value, low: value - half, high: value + half, n, method: 'exact' } };
 }
 
-/** Nothing where neither side was measured twice. */
+/** Empty if neither side was measured twice. */
 export function gainTable(gains: readonly Gain[], note: string): Block[] {
   if (gains.every(({ gain }) => gain.value === null)) return [];
   const number = (value: number) => `${value > 0 ? '+' : ''}${Number(value.toPrecision(3))}`.replace('-', '−');

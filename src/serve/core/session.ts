@@ -304,9 +304,9 @@ function turnAfter(last: Turn, { observation, reward: given, terminated, truncat
   const stepCount = last.stepCount + 1;
   const sum = reward === null || last.return === null ? null : last.return + reward;
   const { episodeId } = last;
-  // An episode is an attempt: who wants another one resets.
-  const told = outcome === undefined ? info : { ...info, outcome: { ...outcome, attempt: episodeId } };
-  return { observation, reward, terminated, truncated, info: told, episodeId, stepCount, return: sum };
+  // An episode is one attempt: a reset starts another one.
+  const details = outcome === undefined ? info : { ...info, outcome: { ...outcome, attempt: episodeId } };
+  return { observation, reward, terminated, truncated, info: details, episodeId, stepCount, return: sum };
 }
 
 /** A digest of what a request asks. */

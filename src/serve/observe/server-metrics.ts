@@ -24,10 +24,7 @@ export class ServerMetrics {
   private readonly closed = this.counter('sessions_closed', 'Sessions closed', ['env', 'reason']);
   private readonly episodes = this.counter('episodes', 'Episodes that ended', ['env', 'end']);
   private readonly unjudged = this.counter('episodes_unjudged', 'Episodes that ended without a reward', ['env']);
-  private readonly outcomes = this.counter('episode_outcomes', 'Episodes with a task, by whose doing', [
-    'env',
-    'outcome',
-  ]);
+  private readonly outcomes = this.counter('episode_outcomes', 'Episodes with a task, by outcome', ['env', 'outcome']);
   private readonly modelCalls = this.counter('model_calls', 'Calls of language models', ['env']);
   private readonly modelTokens = this.counter('model_tokens', 'Tokens of language models', ['env', 'kind']);
   private readonly modelMoney = this.counter('model_money', 'Money that calls cost, in the prices given', ['env']);

@@ -160,7 +160,7 @@ class NemoRoutes {
   }
 }
 
-/** A reward is a number here, and none must not arrive as 0. */
+/** Rewards are numbers here, and a missing reward must not arrive as 0. */
 function notRewarded({ name: env }: Servable, { info }: Turn): Error {
   const { outcome } = info as { readonly outcome?: AttemptOutcome };
   const { kind = 'judged', cause = null, attempt = '' } = outcome ?? {};

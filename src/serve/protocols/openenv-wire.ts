@@ -36,7 +36,7 @@ const commonShape = {
       outcome: z
         .object({ kind: z.enum(OUTCOMES), cause: z.string().nullable() })
         .describe(
-          'By whose doing; only `judged` and `failed_by_agent` may have a reward. `episode_id` names the attempt',
+          'Outcome of the episode; only `judged` and `failed_by_agent` may have a reward. `episode_id` names the attempt',
         ),
     })
     .optional()
@@ -62,9 +62,9 @@ function endingOf({ terminated, truncated, info }: Turn): Record<string, unknown
   const { verdict, outcome } = info as Partial<ToolsStepInfo>;
   if (verdict === undefined) return { ended };
   const { reward } = verdict;
-  // No id: what is observed is the same for the same seed.
-  const told = outcome && { outcome: { kind: outcome.kind, cause: outcome.cause } };
-  return { ended, evaluation: { reward, ...(reward === null && { note: UNDECIDED }), ...told } };
+  // Without an id: observations are equal for the same seed.
+  const details = outcome && { outcome: { kind: outcome.kind, cause: outcome.cause } };
+  return { ended, evaluation: { reward, ...(reward === null && { note: UNDECIDED }), ...details } };
 }
 
 const wires = new WeakMap<Servable, EnvWire>();

@@ -1,6 +1,6 @@
 // A domain written by a language model from a description, in the way of AWM, EnvScaler and AutoEnv: drafted in stages, run, tried by
 // probes, repaired with the reasons a bounded number of times, and admitted only if nothing speaks against it. What the model writes
-// is data: its claims about rules are not believed. Also files of a domain that is there, tried on its logs.
+// is data: its claims about rules are not trusted. Also completes an existing domain, tested on its logs.
 
 import { existsSync } from 'node:fs';
 import { cp, mkdir, writeFile } from 'node:fs/promises';
@@ -32,7 +32,7 @@ interface DraftRequest extends DraftWishes {
   /** Times that a draft is put right before it is refused. */
   readonly repairs: number;
   readonly signal?: AbortSignal;
-  /** A domain that is there: what is written for it, from its other files and its logs. */
+  /** An existing domain: drafts are written from its other files and its logs. */
   readonly into?: DraftInto;
   /** Called with each reply as it comes, and of what each trial found. */
   readonly onStep?: (step: DraftStep) => void;
@@ -41,10 +41,10 @@ interface DraftRequest extends DraftWishes {
 
 export interface DraftInto {
   readonly folder: string;
-  /** Its files, and those to be written. */
+  /** Its files, and the files to write. */
   readonly files: DraftFiles;
   readonly write: readonly DraftFile[];
-  /** What its tools answered: rules are held to them. */
+  /** Recorded answers of its tools, against which rules are tested. */
   readonly logs: readonly EpisodeRecord[];
 }
 
@@ -89,7 +89,7 @@ class Drafting {
     this.write = new Set(request.into?.write ?? DRAFT_FILES);
   }
 
-  /** What a stage has to write. */
+  /** The files that a stage writes. */
   private writes(stage: DraftStage): readonly DraftFile[] {
     return WRITES[stage].filter((name) => this.write.has(name));
   }
@@ -256,7 +256,7 @@ function draftPrompt(
   ];
 }
 
-/** Of a large state a few entries of each collection: enough to see its form by. */
+/** A few entries of each collection of a large state, to show its form. */
 const SHOWN_STATE = 20_000;
 const SHOWN_ENTRIES = 6;
 const SHOWN_LOGS = 16_000;
@@ -351,7 +351,7 @@ const MOST_FAULTS = 24;
 
 /**
  * @param least number of tasks it must have
- * @param into domain that the files are of: what is there already is taken as it is
+ * @param into domain of the files: existing ones are not changed
  */
 export async function tryDraft(files: DraftFiles, least: number, into?: DraftInto): Promise<DraftTrial> {
   const missing = (into?.write ?? DRAFT_FILES).filter((name) => files[name] === undefined);
@@ -393,7 +393,7 @@ async function tried(folder: string, least: number, into?: DraftInto): Promise<D
   }
 }
 
-/** What the logs answer otherwise than the rules do. */
+/** Differences between the logs and the rules. */
 function logFaults({ tools, initialState, declared }: ToolsDomain, logs: readonly EpisodeRecord[]): string[] {
   if (!(declared instanceof DeclaredRules)) return [];
   return wrongCalls(declared, logs, { tools, state: initialState }).map(
@@ -435,10 +435,10 @@ function wholenessFaults(
   ];
 }
 
-/** What a draft has to verify, though a task may be sound without. */
+/** Checks that a draft must have, beyond soundness of its tasks. */
 const WANTED: readonly FindingKind[] = ['passes-unasked', 'passes-out-of-order', 'passes-unread'];
 
-/** Of tasks that were there before, only what the rules are to blame for: solutions that fail. */
+/** For existing tasks, only findings that the rules cause: references that fail. */
 async function taskFaults(domain: ToolsDomain, isDrafted: boolean): Promise<string[]> {
   const admissions = new Admissions(
     withTasks(domain, []),

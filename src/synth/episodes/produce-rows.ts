@@ -127,7 +127,7 @@ async function madeOrFailed<T>(make: () => Promise<T>): Promise<T | FailedRow> {
   }
 }
 
-/** By whose doing a row became no episode: what other models than the agent's write badly is met where they are asked. */
+/** Who caused a row to fail: badly written replies of models other than the agent's are handled where they are asked. */
 function kindOf({ code, values }: ReverieError): OutcomeKind {
   if (code === 'USER_TURN_INVALID') return 'failed_by_user';
   if (code === 'TRAJECTORY_INVALID') return 'failed_by_simulator';

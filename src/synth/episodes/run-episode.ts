@@ -50,7 +50,7 @@ export async function runEpisode(
     signal?.throwIfAborted();
     const { messages } = environment;
     const [step, message] = [steps.length, messages.length];
-    // Another attempt goes another way from where its group parts.
+    // Another attempt differs from the point where its group parts.
     if (plan.attempt > 1 && step === plan.branchAt)
       environment.restore(environment.snapshot(), { seed: plan.agentSeed });
     // Before the branch all of a group decide alike; the environment's seed is the one they share.
@@ -131,7 +131,7 @@ export interface RowPlan {
   readonly branchAt: number;
   /** Stream of everything else that the row decides: its task, its noise. */
   readonly rng: Rng;
-  /** From 1; above, an earlier attempt failed by nothing that the agent did. */
+  /** From 1; higher if an earlier attempt failed and the agent was not the cause. */
   readonly attempt: number;
 }
 
@@ -159,13 +159,13 @@ export function planRow(row: number, { seed, groupSize, branchAt }: PlanSettings
   };
 }
 
-/** Attempts at a row that fails by nothing that the agent did; the last one stands. */
+/** Attempts at a row that fails without the agent's fault; the last one counts. */
 const ATTEMPTS = 3;
 
 /**
- * Another attempt at a row; undefined where there were enough. What a group shares stays as it is, unless the last attempt failed
- * there: then it did in all of the group, which changes alike.
- * @param failedAt  turns of the agent in that attempt
+ * Seeds of another attempt at a row; undefined after the last. The shared start of a group stays the same, unless the last
+ * attempt failed within it: then it failed for the whole group, which changes alike.
+ * @param failedAt  number of the agent's turns in that attempt
  */
 function nextAttempt(plan: RowPlan, failedAt: number): RowPlan | undefined {
   const attempt = plan.attempt + 1;
@@ -177,8 +177,8 @@ function nextAttempt(plan: RowPlan, failedAt: number): RowPlan | undefined {
 }
 
 /**
- * A row, tried again where it fails by nothing that the agent did: its group is neither left short nor given a 0. A row of no group is tried
- * again for its user alone: what a simulator refused it would refuse again, at the same cost.
+ * Runs a row, and retries it if it fails without the agent's fault, so that its group is neither short nor given a 0. A row of no group is
+ * retried for its user alone: what a simulator refused it would refuse again, at the same cost.
  */
 export async function attempted(
   make: (plan: RowPlan) => Promise<EpisodeRecord>,
@@ -191,7 +191,7 @@ export async function attempted(
     let next: RowPlan | undefined;
     try {
       const made = await make(plan);
-      // Where no reward is given at all, none is missing.
+      // Without rewards, no reward is missing.
       const isMissing = withheld === undefined && !isOfPolicy(made.outcome);
       const isWanted = isMissing && (plan.group >= 0 || made.outcome.kind === 'failed_by_user');
       next = isWanted ? nextAttempt(plan, made.steps.length) : undefined;
@@ -246,11 +246,11 @@ interface EndedEpisode {
   readonly domain: ToolsDomain;
   readonly task: ToolsTask;
   readonly end: EpisodeEnd;
-  /** What exact checks found, as far as it may stand. */
+  /** The verdict of exact checks that counts. */
   readonly verdict: Verdict;
   readonly outcome: Outcome;
   readonly facts: EpisodeFacts;
-  /** Of what a judge draws; the job's unless given. */
+  /** Seed of the judge; the job's by default. */
   readonly seed?: number;
 }
 
@@ -271,7 +271,7 @@ export interface EndedRun {
   readonly cost: Cost;
 }
 
-/** The verdict that stands, with the outcome, and what deciding it cost: nothing unless a judge is asked. */
+/** The verdict that counts, its outcome, and its cost: none unless a judge is asked. */
 export async function settleVerdict(
   ended: EndedEpisode,
   { judge, withheld }: Pick<EpisodeSettings, 'judge' | 'withheld'>,
@@ -285,8 +285,8 @@ export async function settleVerdict(
   }
   if (judge === undefined || verdict.reward !== null) return { verdict, outcome, cost: NO_COST };
   const decided = await judge(ended, signal);
-  // A judge sees what a world does not tell.
-  return { ...settle(decided.verdict, { ...facts, untold: undefined }), cost: decided.cost };
+  // A judge can decide what the world does not report.
+  return { ...settle(decided.verdict, { ...facts, undecidable: undefined }), cost: decided.cost };
 }
 
 export function episodeRecord(

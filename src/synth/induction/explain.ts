@@ -14,17 +14,17 @@ import {
   valueIn,
 } from './observed.js';
 
-/** What an expression may speak of: a call's arguments, a state, and an entry of a collection with its key. */
+/** Names in expressions: a call's arguments, a state, and an entry of a collection with its key. */
 export interface Scope {
   readonly call: JsonObject;
   readonly state: JsonObject;
   readonly it?: JsonObject;
   readonly key?: string;
-  /** Key of what the call has added. */
+  /** Key of the entry that the call added. */
   readonly id?: string;
 }
 
-/** A record that a call's arguments lead to: `state.rooms[state.bookings[call.booking_id].room_id]`. */
+/** A record reached from a call's arguments: `state.rooms[state.bookings[call.booking_id].room_id]`. */
 export interface Reach {
   readonly collection: string;
   readonly key: string;
@@ -34,7 +34,7 @@ export interface Reach {
 
 const NAMES: Names = { call: undefined, state: undefined, it: undefined, key: undefined, id: undefined };
 
-/** undefined: not known, as an argument was not given or a record or field is not in the state. */
+/** undefined: unknown, because an argument is missing or a record or field is not in the state. */
 export function evaluate(text: string, scope: Scope): Json | undefined {
   try {
     return readExpression(text, NAMES).value(scope as unknown as Record<string, unknown>);
@@ -44,7 +44,7 @@ export function evaluate(text: string, scope: Scope): Json | undefined {
   }
 }
 
-/** Whether a name can stand in an expression. */
+/** Whether a name is valid in an expression. */
 export function isName(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !['true', 'false', 'null', 'in'].includes(name);
 }
@@ -81,7 +81,7 @@ function valuesOf(records: readonly JsonObject[], field: string): Json[] {
 /** What the state looks like: which fields records have, and which of these name other records. */
 export class StateShape {
   readonly fields = new Map<string, string[]>();
-  /** Every record that a log begins or ends with. */
+  /** All records in the first and last states of logs. */
   readonly records: readonly SeenRecord[];
   private readonly keys = new Map<string, Set<string>>();
 

@@ -1,7 +1,7 @@
-// Rules from records of what tools answered, in the form in which a person writes them (rules.yaml), and where there is no state yet
-// also a state and its schema. In the way of Daikon's likely invariants (Ernst et al., 2007) and of action models from plan traces (ARMS,
-// Yang et al., 2007): a grammar of simple hypotheses, of which those stay that no record contradicts. Two rounds: what the first finds that
-// calls change, the second knows of the state that later calls were made in. What is found is then put to every call of the logs.
+// Induces rules from recorded answers of tools, in the form in which a person writes them (rules.yaml), and without a state
+// also a state and its schema. Follows Daikon's likely invariants (Ernst et al., 2007) and action models from plan traces (ARMS,
+// Yang et al., 2007): a grammar of simple hypotheses, of which those remain that no record contradicts. The second round
+// knows the states in which later calls were made, from the effects found in the first. All rules are then tested on every call.
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject, sha256 } from '../../core/canonical-json.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
@@ -42,9 +42,9 @@ import {
 
 export interface Induction {
   readonly rules: DeclaredRules;
-  /** What speaks for each tool's rules, and what else explains the same logs: lines for a person. */
+  /** Evidence for each tool's rules, and other explanations of the same logs: lines for a person. */
   readonly notes: ReadonlyMap<string, readonly string[]>;
-  /** What was seen and no rule was found for: one sentence each. */
+  /** Observations without a rule: one sentence each. */
   readonly unexplained: readonly string[];
   readonly state: JsonObject;
   readonly schema: JsonObject;
@@ -61,15 +61,15 @@ export interface Beside {
   readonly schema?: JsonObject;
 }
 
-/** How calls went that rules were put to. */
+/** Results of testing rules on calls. */
 export interface Trial {
   readonly right: number;
   readonly wrong: number;
-  /** What the rules leave to others. */
+  /** Tools that the rules do not decide. */
   readonly open: number;
 }
 
-/** From episodes of logs. The same logs give the same answer, to the byte. */
+/** Induces rules from logged episodes. Deterministic to the byte. */
 export function induce(episodes: readonly EpisodeRecord[], beside: Beside): Induction {
   const logs = observedLogs(episodes, beside);
   const first = rulesFrom(beliefsOf(logs, beside.state), beside);
@@ -83,7 +83,7 @@ export function induce(episodes: readonly EpisodeRecord[], beside: Beside): Indu
   };
 }
 
-/** The same rules found in three of four logs, and how they do in the fourth; undefined of fewer logs than four. */
+/** Accuracy on a held-out fourth of the logs; undefined for fewer logs than four. */
 export function heldOut(episodes: readonly EpisodeRecord[], beside: Beside): Map<string, Trial> | undefined {
   if (episodes.length < 4) return undefined;
   const [kept, others] = [true, false].map((is) => episodes.filter((_, i) => (i % 4 === 3) === is));
@@ -94,7 +94,7 @@ export function heldOut(episodes: readonly EpisodeRecord[], beside: Beside): Map
   );
 }
 
-/** What rules make of each call, by its tool. */
+/** Results of the rules for each call, by tool. */
 export function tryRules(rules: DeclaredRules, { sightings }: Beliefs): Map<string, Trial> {
   const trials = new Map<string, Trial>();
   for (const { call, before } of sightings) {
@@ -106,7 +106,7 @@ export function tryRules(rules: DeclaredRules, { sightings }: Beliefs): Map<stri
   return trials;
 }
 
-/** Calls of logs that rules answer otherwise, from a state that is known. */
+/** Calls in logs that the rules answer differently, from a known state. */
 export function wrongCalls(rules: DeclaredRules, episodes: readonly EpisodeRecord[], beside: Beside) {
   const logs = observedLogs(episodes, beside);
   const { sightings } = beliefsOf(logs, beside.state, (state, call) => changesBy(rules, state, call));
@@ -127,7 +127,7 @@ function outcomeOf(rules: DeclaredRules, before: JsonObject, call: ObservedCall)
     const isRight = isError === call.isError && same(readable(observation), readable(call.text));
     return { way: isRight ? 'right' : 'wrong', says: observation };
   } catch (error) {
-    // Of records that no log shows nothing can be said.
+    // Records that no log shows cannot be judged.
     if (error instanceof ReverieError) return { way: 'open', says: error.message };
     throw error;
   }
@@ -172,7 +172,7 @@ function rulesFrom(beliefs: Beliefs, { tools, state, schema: given }: Beside): F
   return { rules, notes, unexplained: [...unexplained, ...left], schema };
 }
 
-/** The rules without those parts that do not go together, or that a call of the logs contradicts. */
+/** The rules without parts that are inconsistent, or that a call in the logs contradicts. */
 function standing(file: RulesFile, tools: readonly ToolSpec[], stateSchema: JsonObject, beliefs: Beliefs) {
   const left: string[] = [];
   for (let rules = structuredClone(file) as unknown as JsonObject; ; ) {
@@ -194,7 +194,7 @@ function standing(file: RulesFile, tools: readonly ToolSpec[], stateSchema: Json
   }
 }
 
-/** Of a tool whose effects or answer go, both go: each rests on the other. */
+/** If a tool's effects or answer are dropped, both are: each depends on the other. */
 function without(rules: JsonObject, place: readonly (string | number)[]): JsonObject {
   const [part, name, key] = place as string[];
   if (part === 'invariants')
@@ -205,7 +205,7 @@ function without(rules: JsonObject, place: readonly (string | number)[]): JsonOb
   return { ...rules, tools: isAnswer && Object.keys(kept).length > 0 ? { ...others, [name]: kept } : others };
 }
 
-/** @throws DOMAIN_FILE_INVALID with the place of what is wrong */
+/** @throws DOMAIN_FILE_INVALID with the place of the error */
 export function compiledRules(file: unknown, tools: readonly ToolSpec[], stateSchema: JsonObject): DeclaredRules {
   return new DeclaredRules(rulesFileSchema.parse(file), {
     ...{ tools, stateSchema, file: 'rules.yaml' },
@@ -214,7 +214,7 @@ export function compiledRules(file: unknown, tools: readonly ToolSpec[], stateSc
   });
 }
 
-/** Types of all fields that were seen; those that every record has are required. Few values are an enum; ids have one form. */
+/** Types of all observed fields; fields of every record are required. Few values form an enum; ids have one pattern. */
 function schemaOf({ records }: StateShape, { sightings }: Beliefs): JsonObject {
   const collections = distinct(records.map(({ collection }) => collection)).sort();
   const schemas = collections.map((name) => {
@@ -249,7 +249,7 @@ function jsonType(value: Json): string {
   return typeof value;
 }
 
-/** `B-1001`: B-\d{4}. Letters before the first digit say what kind of thing it is; of others only the case is kept. */
+/** `B-1001`: B-\d{4}. Letters before the first digit name the kind; for others only the case matters. */
 function formOf(key: string): string {
   const quoted = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
   const [, head, rest] = /^([^\d]*)(.*)$/s.exec(key)!;
@@ -261,7 +261,7 @@ function formOf(key: string): string {
   return `${rest === '' ? '.+' : quoted(head)}${runs.join('')}`;
 }
 
-/** References that always lead to a record. */
+/** References that always resolve to a record. */
 function referencesOf({ ends }: Beliefs, shape: StateShape): RulesFile['invariants'] {
   return [...shape.fields].flatMap(([collection, fields]) => {
     const records = shape.records.filter((record) => record.collection === collection);
@@ -277,7 +277,7 @@ function referencesOf({ ends }: Beliefs, shape: StateShape): RulesFile['invarian
 }
 
 interface Condition {
-  /** When a call fails, and the same as what must be true. */
+  /** Failure conditions of calls, and the equivalent preconditions. */
   readonly when: string;
   readonly require: string;
 }
@@ -307,7 +307,7 @@ class ToolInduction {
   readonly unexplained: string[] = [];
   /** Calls that succeeded. */
   private readonly done: readonly Sighting[];
-  /** Whether all that successful calls change is explained. */
+  /** Whether all changes by successful calls are explained. */
   private isWhole = true;
 
   constructor(
@@ -374,12 +374,12 @@ class ToolInduction {
         );
       }
     }
-    // What there must be comes before what is asked of it.
+    // Existence checks come before other preconditions.
     const isOfThere = ({ require }: { require: string }) => / in state\.\w+$/.test(require);
     if (found.length > 0) this.rule.enforces = [...found.filter(isOfThere), ...found.filter((one) => !isOfThere(one))];
   }
 
-  /** Records and arguments that the rules speak of must be there, though no log may have a call without them. */
+  /** Records and arguments in the rules must exist, even if every logged call has them. */
   private guard(): void {
     const written = JSON.stringify(this.rule);
     const own = (this.rule.enforces ?? []).map(({ require }) => require);
@@ -471,7 +471,7 @@ class ToolInduction {
     this.note(`${isStep ? 'increments' : 'sets'} ${target}`, found.agree.length, found.alternatives);
   }
 
-  /** Each field explained by itself; undefined, and said why, where one is not. */
+  /** Explains each field separately; undefined, with a reason, if one has no explanation. */
   private fields(
     what: string,
     names: readonly string[],
@@ -628,7 +628,7 @@ class ToolInduction {
   }
 }
 
-/** How many collections a condition goes through. */
+/** Number of collections in a condition. */
 function depth(text: string): number {
   return / in state\.\w+$/.test(text) || text.startsWith('has(') ? (text.match(/state\./g) ?? []).length : 100;
 }
@@ -678,7 +678,7 @@ function byWords(conditions: readonly Condition[], error: string): Condition[] {
   return [...conditions].sort((a, b) => score(b) - score(a));
 }
 
-/** `it.free == true`: what everything listed has. */
+/** `it.free == true`: a condition that all listed records meet. */
 function commonValues(
   sightings: readonly Sighting[],
   lists: readonly (readonly string[])[],

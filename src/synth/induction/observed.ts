@@ -88,10 +88,10 @@ function recordsOf(call: ObservedCall): SeenRecord[] {
   return list.items.flatMap((item) => (isJsonObject(item) ? recordOf(item, call, false) : []));
 }
 
-/** Records of an answer, as far as it shows any: the one it is about first. */
+/** Records in an answer: the subject first. */
 export type ReadRecords = (call: ObservedCall) => SeenRecord[];
 
-/** Of a state that is known. Fields that reads show otherwise than the state has them are made of something else, and left out. */
+/** For a known state. Fields that reads show with other values than the state are derived, and left out. */
 function readerOf(state: Records, logs: readonly ObservedLog[]): ReadRecords {
   const collections = Object.entries(state).filter(([, part]) => isCollection(part));
   const fieldsOf = new Map(
@@ -134,7 +134,7 @@ function readerOf(state: Records, logs: readonly ObservedLog[]): ReadRecords {
   return read;
 }
 
-/** Objects by key; an empty one may be anything. */
+/** Objects by key; an empty object may be anything. */
 export function isCollection(part: Json | undefined): part is Record<string, JsonObject> {
   return isJsonObject(part) && Object.values(part).length > 0 && Object.values(part).every(isJsonObject);
 }
@@ -194,7 +194,7 @@ export interface Beliefs {
 /** What a call is taken to change beyond what its answer shows. */
 export type Predict = (state: JsonObject, call: ObservedCall) => readonly Operation[];
 
-/** @param state what all logs begin with, where that is known */
+/** @param state initial state of all logs, if known */
 export function beliefsOf(logs: readonly ObservedLog[], state?: JsonObject, predict: Predict = () => []): Beliefs {
   const read = state === undefined ? recordsOf : readerOf(state as Records, logs);
   const shown = logs.map(firstSeen);

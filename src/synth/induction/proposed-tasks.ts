@@ -1,5 +1,5 @@
 // Tasks and verifiers proposed from logs: what the user said becomes the user, what the agent did the reference, and what had
-// changed at the end the verifier. Each is tried on the rules that were found: its reference must pass and doing nothing must fail.
+// changed at the end the verifier. Each is tested on the induced rules: its reference must pass and inaction must fail.
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';

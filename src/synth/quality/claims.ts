@@ -103,27 +103,27 @@ function isId(name: string, value: Json): boolean {
 }
 
 /**
- * A failed call, a text right after it, and what is said against the state stay in the conversation, and teach nothing; where a fault
- * made the call fail, call and text may be right.
+ * Failed calls, the text after them, and claims that contradict the state stay in the conversation and are masked; if an
+ * injected fault caused the failure, call and text may be right.
  */
 export function claimsFilter(): Filter {
   const judge = (record: EpisodeRecord, context: QualityContext): Judgement => {
     const { domain } = context;
     const faults = new Map<number, string>();
-    const befallen = new Set(
+    const faulted = new Set(
       record.steps.flatMap(({ predictions }) => predictions.flatMap(({ fault }) => fault?.call.id ?? [])),
     );
     const stateAt = statesOf(record, context);
     for (const { index, message } of agentTurns(record)) {
       if (isMasked(record, index)) continue;
       const before = record.messages[index - 1];
-      if (callsOf(message).some(({ id }) => befallen.has(id))) continue;
+      if (callsOf(message).some(({ id }) => faulted.has(id))) continue;
       if (isFailedCall(record, message, domain)) faults.set(index, 'a failed call');
       else if (
         callsOf(message).length === 0 &&
         before?.role === 'tool' &&
         before.isError &&
-        !befallen.has(before.toolCallId)
+        !faulted.has(before.toolCallId)
       )
         faults.set(index, 'text after a failed call');
       else if (message.content) {
@@ -139,7 +139,7 @@ export function claimsFilter(): Filter {
   return { name: 'claims', judge };
 }
 
-/** The state when a message was said, asked for in their order; undefined where it is not known. */
+/** The state at a message, requested in order; undefined if unknown. */
 function statesOf({ steps, task: id, source }: EpisodeRecord, { domain, taskOf }: QualityContext) {
   const task = taskOf(id);
   const isKnown = source !== 'real' && task !== undefined && !isWorkedOutLater(task);
@@ -153,29 +153,29 @@ function statesOf({ steps, task: id, source }: EpisodeRecord, { domain, taskOf }
   };
 }
 
-interface Said {
+interface Utterance {
   readonly domain: ToolsDomain;
-  /** When it was said. */
+  /** The state at that time. */
   readonly state: JsonObject;
   /** Messages before it. */
   readonly said: readonly Message[];
 }
 
-/** A sentence says how things are; it does not ask, wish, deny or suppose. */
+/** The sentence is a statement: not a question, wish, denial or supposition. */
 const STATES = /\b(?:is|are|was|were|has|have|had|now|status|i|we)\b|[:=]|['’]ve\b/i;
 const SUPPOSES =
   /\?\s*$|n['’]t\b|\b(?:not|no|never|neither|nor|cannot|can|could|would|will|shall|should|may|might|must|if|unless|whether|when|once|before|until|after|please|want|like|need|let|as soon)\b/i;
 const SENTENCE = /(?<=[.!?])\s+|[;\n]+/;
 const DATE_OR_TIME = /\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2}/g;
-/** Six characters at least, or joined by a hyphen, with three digits: no word of a language looks so. */
+/** Six characters or more, or with a hyphen and three digits: unlike any word of a language. */
 const MADE_ID = /^(?=(?:\D*\d){3})(?=.*[A-Z])(?:[A-Z0-9]{6,}|[A-Z0-9]+(?:-[A-Z0-9]+)+)$/;
 const COUNTS = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
 
 /**
- * Whether a text says of an entity, by its id, what the state does not: one of the words that the schema allows in a field,
- * a number beside a field's name, or an id that nothing knows. What the last answer about that id says may be passed on.
+ * Whether a text claims something about an entity, by its id, that contradicts the state: an enum value of a field,
+ * a number beside a field's name, or an unknown id. Contents of the latest answer about that id may be repeated.
  */
-function falseClaim(text: string, { domain, state, said }: Said): boolean {
+function falseClaim(text: string, { domain, state, said }: Utterance): boolean {
   const isId = idPatternOf(domain);
   const mentions = (message: Message, word: string) => {
     const called = callsOf(message).map(({ arguments: given }) => JSON.stringify(given));
@@ -187,7 +187,7 @@ function falseClaim(text: string, { domain, state, said }: Said): boolean {
     const isKnown = (id: string) => wordsIn(state).has(id) || said.some((message) => mentions(message, id));
     if (ids.some((id) => !isKnown(id))) return true;
     if (!STATES.test(sentence) || SUPPOSES.test(sentence)) return false;
-    // Several entities and fields may be meant: it is false where it is true of none of them.
+    // The claim may refer to several entities and fields: it is false if it is true of none.
     const fields = ids.flatMap((id) => fieldsOf(domain, state, id));
     const others = words.filter((word) => !ids.includes(word)).map((word) => word.toLowerCase());
     const about = said.findLast((message) => message.role === 'tool' && ids.some((id) => mentions(message, id)));
@@ -218,7 +218,7 @@ interface Field {
   readonly allowed: readonly string[];
 }
 
-/** Fields of the entities that have this id as their key in a collection of the state. */
+/** Fields of all entities with this key in a collection of the state. */
 function fieldsOf({ stateSchema }: ToolsDomain, state: JsonObject, id: string): Field[] {
   return Object.entries(state).flatMap(([collection, entries]) => {
     const entity = isJsonObject(entries) && Object.hasOwn(entries, id) ? entries[id] : undefined;
@@ -237,7 +237,7 @@ function fieldsOf({ stateSchema }: ToolsDomain, state: JsonObject, id: string): 
   });
 }
 
-/** The schema of an object's entry, as the schema of the object has it. */
+/** The schema of an object's entry, from the object's schema. */
 function partOf(root: JsonObject, schema: Json | undefined, key: string): Json | undefined {
   const { properties, patternProperties, additionalProperties } = resolved(root, schema) ?? {};
   if (isJsonObject(properties) && Object.hasOwn(properties, key)) return properties[key];

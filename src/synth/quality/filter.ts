@@ -74,7 +74,7 @@ export function answerOf(record: EpisodeRecord, call: ToolCall): ToolMessage | u
   );
 }
 
-/** The episode up to message `index` (exclusive), cut off there: not ended, and what it came to is not what is left of it. */
+/** The episode up to message `index` (exclusive): it has not ended, and the outcome does not belong to it. */
 function cutBefore(record: EpisodeRecord, index: number, kind: string): EpisodeRecord {
   const { lostStep, lostBy, ...kept } = record;
   const steps = record.steps.filter((step) => step.message < index);

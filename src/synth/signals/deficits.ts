@@ -107,7 +107,7 @@ const SUCCEEDED = 0.5;
  * cut off. Undefined where it did not fail, where rules or solution are lacking, or where the solution does not help from the start.
  */
 export function lostStep(domain: ToolsDomain, task: ToolsTask, record: EpisodeRecord): number | undefined {
-  // What the user does for itself is not to be done again by forks.
+  // Forks do not repeat the user's own calls.
   if (record.steps.some(({ userPredictions }) => userPredictions !== undefined)) return undefined;
   const { rules } = domain;
   const calls = task.reference?.calls;

@@ -1,5 +1,5 @@
-// How users behave, simulated ones beside recorded ones: how much they say, what they tell when, how often they correct themselves, and
-// how they leave.
+// Compares simulated with recorded users: how much they write, when they state facts, how often they correct themselves, and
+// how they end the conversation.
 
 import type { Block } from '../../core/report.js';
 import { mean, median } from '../../core/statistics.js';
@@ -11,13 +11,13 @@ const THANKS =
   /\b(?:thank|thanks|bye|goodbye|that(?:'s| is| will be|'ll be) all|nothing else|have a (?:nice|good|great))\b/i;
 const FIGURE = /[\w-]*\d[\w-]*/g;
 
-/** Conversations, counted as they come. */
+/** Statistics over conversations. */
 export class UserBehaviour {
   private readonly turns: number[] = [];
   private readonly words: number[] = [];
   private readonly openings: number[] = [];
-  /** Of the ids and numbers that a user told: share in the opening. */
-  private readonly toldAtOnce: number[] = [];
+  /** Shares of a user's ids and numbers that were in its opening. */
+  private readonly openingShares: number[] = [];
   private corrected = 0;
   private readonly ends = { thanks: 0, agent: 0, open: 0 };
 
@@ -26,30 +26,30 @@ export class UserBehaviour {
   }
 
   add(messages: readonly Message[]): void {
-    const said = spokenMessages(messages).flatMap(({ role, content }) => (role === 'user' ? [content] : []));
-    if (said.length === 0) return;
-    const lengths = said.map((text) => text.split(/\s+/).filter(Boolean).length);
-    this.turns.push(said.length);
+    const texts = spokenMessages(messages).flatMap(({ role, content }) => (role === 'user' ? [content] : []));
+    if (texts.length === 0) return;
+    const lengths = texts.map((text) => text.split(/\s+/).filter(Boolean).length);
+    this.turns.push(texts.length);
     this.openings.push(lengths[0]);
     this.words.push(...lengths.slice(1));
-    const told = said.map((text) => new Set(text.match(FIGURE) ?? []));
-    const all = new Set(told.flatMap((each) => [...each]));
-    if (all.size > 0) this.toldAtOnce.push(told[0].size / all.size);
-    if (said.slice(1).some((text) => CORRECTS.test(text))) this.corrected += 1;
+    const figures = texts.map((text) => new Set(text.match(FIGURE) ?? []));
+    const all = new Set(figures.flatMap((each) => [...each]));
+    if (all.size > 0) this.openingShares.push(figures[0].size / all.size);
+    if (texts.slice(1).some((text) => CORRECTS.test(text))) this.corrected += 1;
     const isUsers = messages.at(-1)?.role === 'user';
-    this.ends[!isUsers ? 'agent' : THANKS.test(said.at(-1)!) ? 'thanks' : 'open'] += 1;
+    this.ends[!isUsers ? 'agent' : THANKS.test(texts.at(-1)!) ? 'thanks' : 'open'] += 1;
   }
 
   /** For a report. */
   get figures(): Readonly<Record<string, number>> {
-    const { turns, words, openings, toldAtOnce, corrected, ends } = this;
+    const { turns, words, openings, openingShares, corrected, ends } = this;
     const share = (count: number) => rounded(count / Math.max(1, turns.length));
     return {
       conversations: turns.length,
       'turns of a user, mean': rounded(mean(turns)),
       'words of the opening, median': openings.length === 0 ? 0 : median(openings),
       'words of a later turn, median': words.length === 0 ? 0 : median(words),
-      'ids and numbers told in the opening, share': rounded(toldAtOnce.length === 0 ? 0 : mean(toldAtOnce)),
+      'ids and numbers told in the opening, share': rounded(openingShares.length === 0 ? 0 : mean(openingShares)),
       'correct themselves, share': share(corrected),
       'leave with thanks or a goodbye, share': share(ends.thanks),
       'are left by the agent, share': share(ends.agent),
@@ -60,7 +60,7 @@ export class UserBehaviour {
 
 const rounded = (value: number) => Math.round(100 * value) / 100;
 
-/** Nothing where there is nothing to compare. */
+/** Empty if there is nothing to compare. */
 export function behaviourTable(simulated: UserBehaviour, recorded: UserBehaviour): Block[] {
   if (simulated.conversations === 0 || recorded.conversations === 0) return [];
   const [ours, theirs] = [simulated.figures, recorded.figures];

@@ -35,7 +35,7 @@ export class Admissions {
 
   /**
    * @param responder  what answers calls; default: the domain's rules
-   * @param counts  which findings speak against a task; default: those that would shut its rewards
+   * @param counts  which findings disqualify a task; by default those that exclude it from rewards
    * @throws SCENARIO_UNFIT if neither rules nor a responder can play a task
    */
   constructor(

@@ -1,5 +1,5 @@
-// What is wrong with tasks as tasks, found by running them: the solution as an agent would go about it, and cheats, each of which the
-// verifier has to refuse. A defect shuts the rewards of its task alone; what may be meant so is told and shuts nothing.
+// Finds defects of tasks by running them: the reference as an agent would follow it, and cheats, which the verifier has to
+// refuse. A defect excludes only its own task from rewards; a finding that may be intended is only reported.
 
 import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { stateHash } from '../../env/state/state.js';
@@ -7,12 +7,12 @@ import type { CallSpec, EpisodeEnd, ToolsDomain, ToolsTask } from '../../env/too
 import { firstTools, proposalOf } from '../../env/tools/process-checks.js';
 import { isWorkedOutLater, rulesResponder } from '../../env/tools/rules-responder.js';
 import { isSameBut, schemasAt } from '../../env/tools/same-sets.js';
-import { holdsValue, valuesIn } from '../../env/tools/told.js';
+import { holdsValue, valuesIn } from '../../env/tools/stated-values.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { isSolvedAtStart, SOLVED_AT_START } from '../../env/tools/verify-episode.js';
 import { Entities, isRecord } from './entity-swap.js';
+import { hiddenIds } from './hidden-ids.js';
 import { checkReference, checksOf, type Played, playCalls } from './task-checks.js';
-import { untoldIds } from './told-ids.js';
 
 export type FindingKind =
   | 'solved-at-start'
@@ -34,7 +34,7 @@ export interface TaskFinding {
   readonly kind: FindingKind;
   /** One sentence. */
   readonly problem: string;
-  /** Whether no episode of the task can be given a reward. */
+  /** Whether it excludes the task from rewards. */
   readonly shuts: boolean;
 }
 
@@ -49,8 +49,8 @@ interface Linted {
 const known = new WeakMap<object, WeakMap<ToolsTask, Promise<readonly TaskFinding[]>>>();
 
 /**
- * By the domain's exact rules; of a domain without rules only what can be read off the task. Tasks whose work is found out when they begin
- * are left out, as beginning each may take minutes. Found once.
+ * Uses the domain's exact rules; without rules only static findings. Tasks whose work is computed at their start are
+ * left out, since each start may take minutes. Cached.
  */
 export function lintTask(domain: ToolsDomain, task: ToolsTask): Promise<readonly TaskFinding[]> {
   const key = domain.rules ?? domain.initialState;
@@ -67,7 +67,7 @@ export async function lintTasks(domain: ToolsDomain, tasks: readonly ToolsTask[]
   return findings;
 }
 
-/** Why no episode of a task is given a reward; undefined: each may have one. */
+/** Why episodes of a task receive no reward; undefined if they may. */
 export async function defectOf(domain: ToolsDomain, task: ToolsTask): Promise<string | undefined> {
   const defect = (await lintTask(domain, task)).find(({ shuts }) => shuts);
   return defect && `the task is not fit to be rewarded: ${defect.problem}`;
@@ -81,8 +81,8 @@ async function linted(domain: ToolsDomain, task: ToolsTask): Promise<readonly Ta
   const found: Found[] = [];
   const called = [...(reference?.calls ?? []), ...failures.flatMap(({ calls }) => calls)];
   if (rules !== undefined && reference !== undefined && called.every(({ name }) => rules.tools.has(name))) {
-    const told = { ...reference, say: reference.say ?? verifier.communicate?.join('. ') };
-    const asked: Linted = { domain, task: { ...task, reference: told }, responder: rulesResponder(domain, 'rules') };
+    const spoken = { ...reference, say: reference.say ?? verifier.communicate?.join('. ') };
+    const asked: Linted = { domain, task: { ...task, reference: spoken }, responder: rulesResponder(domain, 'rules') };
     found.push(...(await playedFindings(asked)));
   }
   return found.map((one) => ({ task: task.id, ...one }));
@@ -97,7 +97,7 @@ async function playedFindings(asked: Linted): Promise<Found[]> {
     return [defect('reference-fails', `its verifier fails its reference: ${lost.name}: ${lost.reason}`)];
   const found: Found[] = [];
   const refused = answers.find(({ call, prediction }) => prediction.isError && toolOf(domain, call)?.kind === 'write');
-  // A solution that was to change something, and changes nothing, is none.
+  // A reference that should change something but does not is invalid.
   const isFutile = task.verifier.state === 'reference' && stateHash(end.initialState) === stateHash(end.finalState);
   if (refused !== undefined) {
     const problem = `its reference's ${refused.call.name} is refused: ${refused.prediction.observation.slice(0, 200)}`;
@@ -105,41 +105,41 @@ async function playedFindings(asked: Linted): Promise<Found[]> {
   }
   const late = task.reference!.calls.length - answers.length;
   if (late > 0) found.push(defect('reference-fails', `the last ${late} calls of its reference come after its end`));
-  for (const { at, problem } of await untoldIds(asked, answers)) {
+  for (const { at, problem } of await hiddenIds(asked, answers)) {
     const { calls, say } = task.reference!;
     const others = calls.filter((_, i) => i !== at);
     const { end: without } = await playCalls(asked, others, say);
-    // A look-up that the solution can do without is no reason to distrust its reward.
+    // An unnecessary look-up does not invalidate the reward.
     const shuts = checksOf(domain, task, without, end.finalState).some(({ passed }) => passed === false);
     found.push({ kind: 'untold-id', problem, shuts });
   }
-  // What is left to a judge, no cheat here can be tried on.
+  // Cheats cannot be tested on parts that a judge decides.
   if (task.verifier.rubric?.length) return found;
   return [...found, ...(await cheatFindings(asked, played)).findings, ...(await orderFindings(asked, played))];
 }
 
 interface Cheat {
   readonly kind: FindingKind;
-  /** Who does it: "leaves out cancel_order". */
+  /** Description: "leaves out cancel_order". */
   readonly who: string;
   readonly calls: readonly CallSpec[];
   readonly say?: string;
-  /** Place of the call that it leaves out or changes. */
+  /** Index of the call that it omits or changes. */
   readonly at?: number;
-  /** It is not asked for, where it has to be. */
+  /** Whether it calls without the required consent. */
   readonly asks?: false;
   readonly shuts?: boolean;
-  /** What to do about it. */
+  /** Advice. */
   readonly hint?: string;
 }
 
-/** What is left out of these are look-ups, and nothing else tells them from the reference. */
+/** These omit look-ups, and otherwise equal the reference. */
 const UNDONE: readonly FindingKind[] = ['passes-unread', 'passes-out-of-order'];
 
-/** Cheats made from the reference, beside those that are given. */
+/** Maximum number of cheats derived from the reference, beside the task's own. */
 const MOST_CHEATS = 24;
 
-/** Cheats that the verifier passes, and how many it refuses. */
+/** Cheats that the verifier passes, and the number that it refuses. */
 export async function cheatFindings(
   asked: Linted,
   reference: Played,
@@ -154,7 +154,7 @@ export async function cheatFindings(
   );
   const findings: TaskFinding[] = [];
   let refused = 0;
-  // Calls that the verifier does not ask for.
+  // Calls that the verifier does not require.
   const needless = new Set<number | undefined>();
   for (const cheat of [...given, ...cheatsOf(asked, reference, isIdle).slice(0, MOST_CHEATS)]) {
     const { kind, who, calls, say, asks, at, shuts = true, hint = '' } = cheat;
@@ -163,15 +163,15 @@ export async function cheatFindings(
       const { end } = await playCalls({ ...asked, asks }, calls, words);
       return checksOf(domain, task, end, finalState).some(({ passed }) => passed === false);
     };
-    // Where nothing that is said counts, it does not matter how it is said.
+    // If the verifier ignores messages, their wording does not matter.
     if (kind === 'passes-alternatives' && !(await isRefused(undefined))) continue;
     const { end } = await playCalls({ ...asked, asks }, calls, say);
-    // What does and says as the reference does is no cheat, however it was made.
+    // An episode equal to the reference is not a cheat.
     if (!given.includes(cheat) && asks !== false && !UNDONE.includes(kind) && isAlike(domain, end, reference.end))
       continue;
     if (checksOf(domain, task, end, finalState).some(({ passed }) => passed === false)) refused++;
     else {
-      // What comes to the same without a call is paid rightly: the call was not needed.
+      // If the end state is the same without a call, the call was not needed.
       const isSame =
         state === 'reference' && kind === 'passes-left-out' && stateHash(end.finalState) === stateHash(finalState);
       const isEnd = at !== undefined && toolOf(domain, task.reference!.calls[at])?.terminates === true;
@@ -187,7 +187,7 @@ export async function cheatFindings(
   return { findings, refused };
 }
 
-/** The same end, by the same calls that do something, with the same last words. */
+/** Same end state, effective calls and last message. */
 function isAlike(domain: ToolsDomain, a: EpisodeEnd, b: EpisodeEnd): boolean {
   if (stateHash(a.finalState) !== stateHash(b.finalState)) return false;
   const deeds = ({ messages }: EpisodeEnd) =>
@@ -202,12 +202,12 @@ function isAlike(domain: ToolsDomain, a: EpisodeEnd, b: EpisodeEnd): boolean {
   return canonicalJson(deeds(a)) === canonicalJson(deeds(b));
 }
 
-/** @param isIdle whether an episode in which nothing happens passes: the task is to leave things as they are */
+/** @param isIdle whether an episode without actions passes: the task is to change nothing */
 function cheatsOf({ domain, task }: Linted, { answers, end }: Played, isIdle: boolean): Cheat[] {
   const { calls, say } = task.reference!;
   const { communicate = [], confirmed = [], state, checks = [] } = task.verifier;
   const without = (left: (i: number) => boolean) => calls.filter((_, i) => !left(i));
-  // What is done, beside looking: what changes the state, and what ends the episode.
+  // Effective calls: those that change the state or end the episode.
   const acts = answers.flatMap(({ call, prediction }, i) =>
     (prediction.operations.length > 0 && !isIdle) || toolOf(domain, call)?.terminates ? [i] : [],
   );
@@ -222,10 +222,10 @@ function cheatsOf({ domain, task }: Linted, { answers, end }: Played, isIdle: bo
   if (communicate.some((value) => !holdsValue(asked, value))) add('passes-words', 'tells nothing', { say: undefined });
   if (acts.length > 0)
     add('passes-words', 'claims without doing', { calls: without((i) => acts.includes(i)), say: say ?? 'Done.' });
-  // A word may be told of a refusal that needs no look-up; a number or an id was read somewhere.
+  // A word may describe a refusal without a look-up; a number or an id was read somewhere.
   else if (communicate.some((value) => /\d/.test(value)) && calls.length > 0) {
-    const heard = [task.user.opening ?? task.user.goal, ...(task.user.script ?? []).map((line) => line.say)].join('\n');
-    const isGiven = communicate.every((value) => holdsValue(heard, value));
+    const words = [task.user.opening ?? task.user.goal, ...(task.user.script ?? []).map((line) => line.say)].join('\n');
+    const isGiven = communicate.every((value) => holdsValue(words, value));
     const hint = isGiven ? ', which the user has said' : ': `grounded: true` asks that it was read first';
     add('passes-unread', 'says it and looks nothing up', { calls: [], hint, shuts: isGiven });
   }
@@ -235,14 +235,14 @@ function cheatsOf({ domain, task }: Linted, { answers, end }: Played, isIdle: bo
     const isDeed = toolOf(domain, call)?.kind === 'generic' && answer !== '';
     if (acts.includes(at) ? acts.length < 2 : !isDeed || valuesIn(answer).some((value) => holdsValue(later, value)))
       continue;
-    // Where code of the domain decides, what it does not ask for may be beside the matter; so may what changes nothing.
+    // If the domain's code decides, an optional call may be irrelevant, as may a call without effect.
     const left = { at, calls: without((i) => i === at), shuts: acts.includes(at) && checks.length === 0 };
     add('passes-left-out', `leaves out ${call.name} (call ${at + 1})`, left);
   }
   const changes = acts.filter((at) => answers[at].prediction.operations.length > 0);
   const entities = new Entities(end.initialState);
   const wish = [task.user.opening, task.user.goal].join('\n').toLowerCase().replaceAll('_', ' ');
-  // Another end state is refused as it is, where it has to be that of the reference.
+  // `state: reference` already refuses other end states.
   for (const at of state === undefined ? changes : []) {
     const properties = (toolOf(domain, calls[at])?.parameters.properties ?? {}) as JsonObject;
     for (const [key, value] of Object.entries(calls[at].arguments))
@@ -269,7 +269,7 @@ function cheatsOf({ domain, task }: Linted, { answers, end }: Played, isIdle: bo
   return cheats;
 }
 
-/** Solutions in another order that come to the same, lists aside, and must pass as well. */
+/** Reordered solutions with the same end state, list order aside, must pass as well. */
 async function orderFindings(asked: Linted, { answers, end }: Played): Promise<Found[]> {
   const { domain, task } = asked;
   const { calls, say } = task.reference!;
@@ -313,7 +313,7 @@ async function orderFindings(asked: Linted, { answers, end }: Played): Promise<F
 
 const MOST_SWAPS = 6;
 
-/** Every list is a set. */
+/** Treats every list as a set. */
 const ANY_ORDER = { uniqueItems: true, items: { $ref: '#' }, additionalProperties: { $ref: '#' } };
 
 function reversed(given: JsonObject): JsonObject {
@@ -346,7 +346,7 @@ function asksForConsent(policy: string): boolean {
     );
 }
 
-/** Tools that a sentence of the policy wants called before others. */
+/** Tools that the policy requires before others. */
 function askedFirst({ policy, tools }: ToolsDomain): string[] {
   const sentences = policy.split(SENTENCES).filter((sentence) => /\b(?:before|first)\b/i.test(sentence));
   const firsts = sentences.flatMap((sentence) => {
@@ -362,7 +362,7 @@ function askedFirst({ policy, tools }: ToolsDomain): string[] {
   return [...new Set(firsts)];
 }
 
-/** The words with each number and id of theirs as one of three. */
+/** The text with each number and id as one of three alternatives. */
 function alternatives(say: string, values: readonly string[]): string {
   const listed = (values.length > 0 ? values : valuesIn(say)).filter((value) => /\d/.test(value));
   return listed.reduce((text, value) => {
@@ -376,12 +376,12 @@ function alternatives(say: string, values: readonly string[]): string {
 
 interface Context {
   readonly entities: Entities;
-  /** What the user wants, in small letters. */
+  /** The user's request in lower case. */
   readonly wish: string;
   readonly schema: Json | undefined;
 }
 
-/** Other entities of the same collection; of what the user names, other values that the schema allows. The rules may refuse the first. */
+/** Other entities of the same collection; for values that the user names, other values of the schema. The rules may refuse the first. */
 function otherValues(value: Json, { entities, wish, schema }: Context): Json[] {
   const entity = typeof value === 'string' ? entities.find(value) : undefined;
   if (entity !== undefined) {

@@ -68,7 +68,7 @@ interface Play {
   readonly task: ToolsTask;
   readonly responder: Responder;
   readonly seed?: number;
-  /** Whether the user is asked, and says yes, where the task wants a call confirmed. */
+  /** Whether the user is asked for the required consent, and agrees. */
   readonly asks?: boolean;
 }
 

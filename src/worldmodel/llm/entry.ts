@@ -23,12 +23,12 @@ export const llmSection = z
     ),
     historyTokens: count
       .default(2_000)
-      .describe('Tokens of the conversation shown; a longer one begins anew with its newest half.'),
+      .describe('Tokens of the conversation shown; a longer one restarts with its newest half.'),
     instructions: z
       .enum(['full', 'short'])
       .default('full')
       .describe(
-        '`short`: neither policy, tools, schema nor rules of the reply are shown, as to a model that was trained on this domain (export `world-model`).',
+        '`short`: omits policy, tools, schema and rules of the reply, for a model trained on this domain (export `world-model`).',
       ),
     stateTokens: positive
       .default(700)

@@ -1,5 +1,5 @@
-// A user by language model: it has a goal that the agent has to find out, and sees only what a user would see. What it says is checked, sent
-// back once with the reason, and then given up: that is a failure of the user, and none of the agent.
+// A user played by a language model: its goal is hidden from the agent, and it sees only the conversation. A faulty turn is
+// sent back once with the reason; the second one is a failure of the user, not of the agent.
 
 import { z } from 'zod';
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
@@ -31,7 +31,7 @@ export interface LlmUserOptions {
   readonly model: LanguageModel;
   readonly temperature?: number;
   readonly maxTokens?: number;
-  /** Share of its answers that are short, vague, impatient, or hold back what was asked for. */
+  /** Share of its answers that are short, vague, impatient or withholding. */
   readonly friction?: number;
 }
 
@@ -58,7 +58,7 @@ export class LlmUser implements UserSimulator {
     return { ...(await this.turn(query, signal)), done: false };
   }
 
-  /** Throws USER_TURN_INVALID if what it says is faulty twice, and what its server throws. */
+  /** Throws USER_TURN_INVALID after two faulty turns, and the server's errors. */
   async reply(query: UserQuery, signal?: AbortSignal): Promise<UserTurn> {
     return this.turn(query, signal);
   }
@@ -95,7 +95,7 @@ export class LlmUser implements UserSimulator {
       const calls = tools.length > 0 ? callsIn(reply.json) : [];
       if (typeof calls === 'string') return { ...said, problem: calls };
       if (calls.length > 0) return { ...said, calls, problem: undefined };
-      // Whether it ends is asked once the agent has spoken.
+      // It may end the conversation only after the agent's first message.
       const spoken = { content: said.content, done: said.done && turn > 0 };
       return { ...said, problem: userFault(query, spoken, manner !== undefined) };
     } catch (error) {
@@ -109,7 +109,7 @@ function toolsOf({ domain: { userTools = [] }, task }: UserQuery): readonly Tool
   return userTools.filter(({ name }) => task.user.tools?.includes(name) ?? true);
 }
 
-/** The calls of a reply, or what is wrong with them. */
+/** The calls of a reply, or their problem. */
 function callsIn(reply: Json | undefined): readonly CallSpec[] | string {
   const read = z.looseObject({ calls: z.array(z.looseObject({ name: z.string() })).default([]) }).safeParse(reply);
   const calls = (read.data?.calls ?? []).map(({ name, arguments: given }): CallSpec | string => {
@@ -124,7 +124,7 @@ function callsIn(reply: Json | undefined): readonly CallSpec[] | string {
   return wrong === undefined ? (calls as CallSpec[]) : `the arguments of ${wrong} are no JSON object.`;
 }
 
-// What a language model is told to be the user: who it is, what it wants, and only what a user sees of the conversation.
+// Prompt of the language model that plays the user: persona, goal, and only what a user sees of the conversation.
 
 const MAX_CONTENT_CHARS = 4_000;
 

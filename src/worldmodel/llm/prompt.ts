@@ -1,11 +1,11 @@
-// What a language model is told to be the tools of a domain. A system prompt that is the same for all calls of the domain;
-// then the episode, to which each call only adds: what was said and called since the call before, records of similar calls,
-// and the part of the state at the episode's start that matters now; last what differs from that start, and the call. So a
-// server's prefix cache holds all but the end. All of it follows from the conversation, the task and the state.
+// Prompt of the language model that simulates a domain's tools. The system prompt is the same for all calls of the domain;
+// then follows the episode, to which each call adds the messages and calls since the call before, records of similar calls,
+// and the relevant part of the initial state; last come the differences from the initial state, and the call. So a
+// server's prefix cache covers all but the end. The prompt follows from the conversation, the task and the state alone.
 //
-// The part of a state that matters: entities that the call names or describes, those named in what was said and shown, and
-// what these point to. A small state is shown whole. The slice has the shape of the state itself, so that paths into it are
-// paths into the state; what was left out is counted.
+// Relevant part of a state: entities that the call names or describes, those named in messages and answers, and
+// the entities they refer to. A small state is shown whole. The slice has the shape of the state, so that paths into it are
+// paths into the state; omitted entries are counted.
 
 import { isDeepStrictEqual } from 'node:util';
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
@@ -23,7 +23,7 @@ interface SliceQuery {
   /** What was said and shown, newest last; nearer the end counts for more. */
   readonly texts: readonly string[];
   readonly tokens: number;
-  /** What was shown before, by path: not shown again, and added to. */
+  /** Entries already shown, by path: they are not repeated, only extended. */
   readonly shown?: Map<string, string>;
 }
 
@@ -53,7 +53,7 @@ const SAMPLE_KEYS = 5;
 /** What an entity is worth showing for: named by the call, holding words of it that few others hold, named in what was said. */
 const NAMED_BY_CALL = 1_000;
 const DESCRIBED_AT_MOST = 900;
-/** What it adds that those which an entity names may be needed, too; and that a word is rare. */
+/** Weights of references from a named entity, and of rare words. */
 const LINKED_AT_MOST = 95;
 const SAID_AT_MOST = 90;
 
@@ -62,7 +62,7 @@ const CANDIDATES = 300;
 const LINKING = 40;
 /** With fewer tokens left nothing more is tried. */
 const LEAST_TOKENS = 40;
-/** Of the tokens that a call may add, the share for entities that hold no word of it: what those that it names point to. */
+/** Share of a call's tokens for entities without a word of it: those that named entities refer to. */
 const LINKED_SHARE = 1 / 3;
 
 type Cuts = Record<string, CutCollection & { shown: number; hidden: string[] }>;
@@ -106,7 +106,7 @@ export function sliceState({ state, given, texts, tokens, shown: before }: Slice
     const shown = pruned(value, `/${collection}/${key}`, isWhole ? asked : named, isWhole, cuts);
     const path = `/${collection}/${key}`;
     const text = JSON.stringify(shown);
-    // An entity that was shown in part is shown again where the call names more of it.
+    // A partly shown entity is shown again if the call names more of it.
     const earlier = before?.get(path);
     if (earlier !== undefined && (!isNamed || Object.keys(cuts).length === 0 || earlier === text)) continue;
     const needed = estimateTokens(text) + 8;
@@ -244,7 +244,7 @@ const systemTexts = new WeakMap<ToolsDomain, string>();
 const REPLY_FORM =
   'Reply with one JSON object with the keys reasoning, operations (each with op, path, value), observation, reward, terminated, confidence, in this order.';
 
-/** The same text for all calls of a domain. @param isShort for a model that was trained on it: what it has learned is left out */
+/** The same text for all calls of a domain. @param isShort for a model trained on it: omits what it has learned */
 export function systemText(domain: ToolsDomain, isShort = false): string {
   if (isShort) return [ROLE, DATA_NOTICE, REPLY_FORM].join('\n\n');
   const known = systemTexts.get(domain);
@@ -264,7 +264,7 @@ export function systemText(domain: ToolsDomain, isShort = false): string {
   return text;
 }
 
-/** Tools with their parameters as types; what a parameter is, is said where it first stands. */
+/** Tools with their parameters as types; each type is described at its first occurrence. */
 function signatures(tools: readonly ToolSpec[]): string[] {
   const said = new Set<string>();
   return tools.map(({ name, description, parameters, kind, terminates, returns, enforces }) => {
@@ -279,20 +279,20 @@ function signatures(tools: readonly ToolSpec[]): string[] {
     });
     const type = typeText({ ...parameters, properties: Object.fromEntries(given) }, NO_NAMES);
     const ends = terminates === true ? ', ends the episode' : '';
-    const told = {
+    const extras = {
       ...(returns && { returns }),
       ...(enforces && { enforces: enforces as unknown as Json }),
     } as JsonObject;
-    const declared = Object.keys(told).length === 0 ? '' : ` ${oneLine(told)}`;
+    const declared = Object.keys(extras).length === 0 ? '' : ` ${oneLine(extras)}`;
     return `${kind}${ends} ${name}${type}: ${oneLineOf(description)}${declared}`;
   });
 }
 
-/** Names of patterns that have one. */
+/** Names of known patterns. */
 type Names = ReadonlyMap<Json, string>;
 const NO_NAMES: Names = new Map();
 
-/** A JSON Schema as types, a line for the whole and for each of its definitions: as exact, in a third of the tokens. */
+/** A JSON Schema as types, with a line for the root and for each definition: as exact, in a third of the tokens. */
 function typesOf({ $defs, definitions, ...schema }: JsonObject): string[] {
   const named = Object.entries({ ...(definitions as JsonObject), ...($defs as JsonObject) });
   const patterns = named.flatMap(([name, type]): [Json, string][] =>
@@ -347,7 +347,7 @@ function typeText(schema: Json | undefined, names: Names): string {
   if (!isJsonObject(schema ?? null)) return schema === false ? 'never' : 'any';
   const node = schema as JsonObject;
   const { description } = node;
-  // What has no short form is told in its own.
+  // Keywords without a short form stay in JSON.
   if (Object.keys(node).some((key) => !PLAIN.has(key) && !DESCRIBED.has(key))) return oneLine(node);
   const said = typeof description === 'string' ? ` (${oneLineOf(description)})` : '';
   return `${bareType(node, names)}${said}`;
@@ -390,7 +390,7 @@ function range(low: Json | undefined, high: Json | undefined): string {
   return low === undefined && high === undefined ? '' : ` ${low ?? ''}..${high ?? ''}`;
 }
 
-/** As JSON, without quotes where it can be nothing else. */
+/** As JSON, without quotes if unambiguous. */
 function literal(value: Json): string {
   const isWord =
     typeof value === 'string' && /^[A-Za-z][\w-]*$/.test(value) && !/^(true|false|null|text|any)$/.test(value);
@@ -401,27 +401,27 @@ function oneLineOf(text: string): string {
   return text.replace(/\s+/g, ' ').replaceAll('<', '\\u003c').trim();
 }
 
-/** Characters of one message, and of what a call answered. */
+/** Maximum characters of one message or answer. */
 const MAX_CONTENT_CHARS = 1_000;
 
 export interface EpisodeLimits {
-  /** Of the conversation, and of the state, before the episode's text begins anew with what matters now. */
+  /** Token limits of conversation and state, after which the episode's text restarts with the relevant parts. */
   readonly historyTokens: number;
   readonly stateTokens: number;
 }
 
-/** Records worth showing for a call, best first, as they are shown. */
+/** Records to show for a call, best first. */
 export type RecordsOf = (call: ToolCall, callsBefore: readonly ToolCall[]) => readonly JsonObject[];
 
-/** What one call adds to the text of its episode. */
+/** The addition of one call to its episode's text. */
 interface Addition {
   readonly text: string;
   readonly historyTokens: number;
   readonly stateTokens: number;
 }
 
-/** What was told up to a call, by the message that answered it: an episode's messages are the same objects for all its calls. */
-export type Told = WeakMap<
+/** Episode texts up to a call, by the message that answered it: an episode's messages are the same objects for all its calls. */
+export type EpisodeTexts = WeakMap<
   Message,
   { readonly row: number; readonly start: JsonObject; readonly episode: EpisodeText }
 >;
@@ -442,7 +442,7 @@ class EpisodeText {
     return this.additions.map(({ text }) => text).join('\n\n');
   }
 
-  /** With what is new to a call: entries since the call before, records, and the state it needs. */
+  /** Adds the news of a call: entries since the call before, records, and the state it needs. */
   with(call: ToolCall, entries: readonly JsonObject[], records: readonly JsonObject[]): EpisodeText {
     const { historyTokens, stateTokens } = this.limits;
     const said = [...this.said, ...entries];
@@ -452,7 +452,7 @@ class EpisodeText {
       next.additions.reduce((total, addition) => total + addition[of], 0);
     const isFirst = this.additions.length === 0;
     if (isFirst || (sum('historyTokens') <= historyTokens && sum('stateTokens') <= stateTokens)) return next;
-    // Begun anew, with the newest of what was said.
+    // Restarts with the newest entries.
     const fresh = new EpisodeText(this.start, this.limits, said);
     fresh.additions = [
       fresh.addition(call, newest(said, historyTokens / 2), records, new EpisodeText(this.start, this.limits)),
@@ -514,7 +514,7 @@ function isEmptyObject(value: Json): boolean {
   return isJsonObject(value) && Object.keys(value).length === 0;
 }
 
-/** Sizes of collections that are cut, once; and keys that are named but too large to be shown. */
+/** Sizes of truncated collections, once; and keys that are named but too large to show. */
 function countsOf({ collections }: StateSlice, isFirst: boolean): JsonObject {
   const found = Object.entries(collections).flatMap(([path, { size, hidden }]): [string, Json][] => {
     const isNew = isFirst || path.indexOf('/', 1) > 0;
@@ -523,12 +523,12 @@ function countsOf({ collections }: StateSlice, isFirst: boolean): JsonObject {
   return Object.fromEntries(found);
 }
 
-/** The user's message: the episode up to the call, what differs from its start, the call, and a proposal for it that was refused. */
+/** The user's message: the episode up to the call, the differences from its start, the call, and a refused proposal for it. */
 export function episodeText(
   query: CallQuery,
   limits: EpisodeLimits,
   recordsOf: RecordsOf,
-  told: Told,
+  texts: EpisodeTexts,
   refused?: Refused,
 ): string {
   const { domain, task, state, call } = query;
@@ -541,7 +541,7 @@ export function episodeText(
   ];
   const request =
     refused === undefined ? 'Answer the call.' : 'Your answer in section Refused has problems. Answer the call anew.';
-  return [episodeUpTo(query, start, limits, recordsOf, told).text, renderSections(sections), request].join('\n\n');
+  return [episodeUpTo(query, start, limits, recordsOf, texts).text, renderSections(sections), request].join('\n\n');
 }
 
 function episodeUpTo(
@@ -549,17 +549,17 @@ function episodeUpTo(
   start: JsonObject,
   limits: EpisodeLimits,
   recordsOf: RecordsOf,
-  told: Told,
+  texts: EpisodeTexts,
 ): EpisodeText {
   const calls = new Map(messages.flatMap(callsOf).map((made) => [made.id, made]));
   const made: ToolCall[] = [];
   let episode = new EpisodeText(start, limits);
   let entries: JsonObject[] = [];
   const add = (answered: ToolCall, answer?: Message) => {
-    const known = answer && told.get(answer);
+    const known = answer && texts.get(answer);
     const isSame = known?.row === row && known.start === start;
     episode = isSame ? known.episode : episode.with(answered, entries, recordsOf(answered, made));
-    if (answer) told.set(answer, { row, start, episode });
+    if (answer) texts.set(answer, { row, start, episode });
     made.push(answered);
     entries = [];
   };
@@ -586,7 +586,7 @@ interface Answered {
   readonly isError: boolean;
 }
 
-/** A call with its answer, as sections Episode and Records show it: an answer that is compact JSON as such, without escapes. */
+/** A call with its answer, in the form of sections Episode and Records; an answer in compact JSON is inserted without escapes. */
 export function callEntry({ name, arguments: given, answer, isError }: Answered): JsonObject {
   const entry = { call: name, arguments: given, answer: compactJson(answer) ?? answer };
   return isError && !/^error\b/i.test(answer) ? { ...entry, error: true } : entry;
@@ -602,7 +602,7 @@ function compactJson(text: string): Json | undefined {
   }
 }
 
-/** Parts of a state that are not what they were at the start, by entry; where they are many, those that matter for the call. */
+/** Changed parts of a state since the start, by entry; of many, those relevant to the call. */
 function changesOf(start: JsonObject, state: JsonObject, call: ToolCall, tokens: number): JsonObject {
   if (start === state) return {};
   const changed: Record<string, Json> = {};

@@ -25,7 +25,7 @@ export const predictionReply = z.strictObject({
 });
 
 export type ReplyOperation = z.output<typeof operation>;
-/** What a model writes, by what a backend reads of it. */
+/** Normalizes a model's keys to those of a backend. */
 export type WrittenReply = z.output<typeof predictionReply>;
 
 export const operationsReply = z.array(operation);
@@ -64,7 +64,7 @@ export function normalisedReply(written: Json): Json {
   };
 }
 
-/** The reply itself, where it stands in a list or under a key of its own. */
+/** Unwraps a reply from a list or a key of its own. */
 function unwrapped(written: Json): Json {
   if (typeof written !== 'object' || written === null || 'observation' in written) return written;
   const parts = Object.values(written) as Json[];

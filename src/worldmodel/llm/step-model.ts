@@ -15,11 +15,11 @@ import {
   callEntry,
   clipped,
   type EpisodeLimits,
+  type EpisodeTexts,
   episodeText,
   oneLine,
   type Refused,
   systemText,
-  type Told,
 } from './prompt.js';
 import {
   failedReply,
@@ -42,7 +42,7 @@ const SCHEMA = { ...replySchema('prediction', predictionReply), mend: normalised
 export class LlmStepModel implements BackendModel {
   readonly version: string;
   readonly repairs = true;
-  private readonly told: Told = new WeakMap();
+  private readonly texts: EpisodeTexts = new WeakMap();
 
   constructor(
     private readonly model: LanguageModel,
@@ -54,7 +54,7 @@ export class LlmStepModel implements BackendModel {
   }
 
   async predict(query: CallQuery, { repair, signal }: PredictOptions): Promise<RawProposal | Failed> {
-    const messages = stepMessages(query, this.options, this.index, repair, this.told);
+    const messages = stepMessages(query, this.options, this.index, repair, this.texts);
     const { temperature, maxTokens } = this.options;
     const attempt = repair === undefined ? 0 : 1;
     const seed = Rng.fromSeed(query.seed).split('llm-step', query.step, attempt).uint32() >>> 1;
@@ -115,14 +115,14 @@ export function stepMessages(
   options: PromptOptions,
   index: ExperienceIndex | undefined,
   refused?: Refused,
-  told: Told = new WeakMap(),
+  texts: EpisodeTexts = new WeakMap(),
 ): ChatMessage[] {
   const { retrieval } = options;
   const recordsOf = (call: ToolCall, before: readonly ToolCall[]) =>
     index === undefined || retrieval.k === 0 ? [] : similarRecords(query, call, before, index, retrieval);
   return [
     { role: 'system', content: systemText(query.domain, options.instructions === 'short') },
-    { role: 'user', content: episodeText(query, options, recordsOf, told, refused) },
+    { role: 'user', content: episodeText(query, options, recordsOf, texts, refused) },
   ];
 }
 

@@ -453,7 +453,7 @@ function truthWithoutRules(
   return entries && { says: JSON.stringify(entries), from: 'state' };
 }
 
-/** Records that an argument names, those that name the same, and those that they refer to; undefined where there is none. */
+/** Records that an argument names, records that name the same ones, and their references; undefined if there are none. */
 function entriesAbout(state: JsonObject, given: JsonObject): JsonObject[] | undefined {
   const named = Object.values(given).flatMap((value) => (typeof value === 'string' ? recordsNamed(state, value) : []));
   if (named.length === 0) return undefined;

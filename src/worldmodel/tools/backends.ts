@@ -8,7 +8,7 @@ import { sequenceBackend } from '../sequence/entry.js';
 import type { BackendEntry } from './backend-model.js';
 import { realBackend, replayBackend, rulesBackend } from './exact-backends.js';
 
-/** Keys of the section `model` that are no backend's, and what is no backend (`none`: no backend could answer; `schema`: a call that was not asked for; `memory`: a read that was answered before; `faults`: one that was kept from all). */
+/** Reserved names: keys of the section `model` that are not backends, and sources without a backend (`none`: no backend could answer; `schema`: an invalid call; `memory`: a repeated read; `faults`: an injected fault). */
 const TAKEN = ['kind', 'backends', 'check', 'schema', 'none', 'memory', 'faults'];
 
 class Backends extends Registry<BackendEntry> {

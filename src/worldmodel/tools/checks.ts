@@ -20,7 +20,7 @@ const MAX_OPERATIONS = 200;
 const MAX_DEPTH = 32;
 const MAX_OBSERVATION_CHARS = 100_000;
 
-/** What an agent is shown of a call that no backend could answer. */
+/** The agent's view of a call that no backend could answer. */
 export const REFUSAL = 'Error: the call could not be carried out. Nothing was changed.';
 
 /** What a proposal is checked for beside schema, preconditions and invariants, as `model.check` of a scenario says. */
@@ -29,7 +29,7 @@ interface CheckSettings {
   readonly provenance?: boolean;
   /** Whether a success must show what it says it did. */
   readonly outcome?: boolean;
-  /** Checks against the state that are left out. */
+  /** State checks to skip. */
   readonly skip?: readonly StateCheck[];
 }
 
@@ -43,7 +43,7 @@ interface ProposalQuery {
   /** `proposal` if absent. */
   readonly trust?: Trust;
   readonly check?: CheckSettings;
-  /** Records of the real environment that are near this call. */
+  /** Records of the real environment near this call. */
   readonly records?: readonly ExperienceStep[];
 }
 
@@ -82,7 +82,7 @@ export function checkProposal(query: ProposalQuery): CheckedProposal {
   return { operations: kept, after: applied, observation: shown, findings };
 }
 
-/** Where tools tell reads from writes: a world that is acted in by one tool is held to its own mechanics. */
+/** Requires tools that distinguish reads from writes: a world with a single tool has its own mechanics. */
 function againstState(query: ProposalQuery, after: JsonObject): HeldToState {
   const { domain, state, call, proposal, trust, check, records } = query;
   const tool = toolOf(domain, call.name);
@@ -273,14 +273,14 @@ export function callsBefore({ messages, call }: Pick<CallQuery, 'messages' | 'ca
   return before.slice(-MAX_HISTORY).map(callText);
 }
 
-/** The answer that the same read had, with nothing changed since; as the conversation tells it, so forks and resumed episodes have the same. */
+/** The earlier answer to the same read of an unchanged state; taken from the conversation, so forks and resumed episodes have the same. */
 export function answeredBefore({ domain, messages, call }: Pick<CallQuery, 'domain' | 'messages' | 'call'>) {
   if (toolOf(domain, call.name)?.kind !== 'read') return undefined;
   const asked = callText(call);
   const calls = new Map(messages.flatMap(callsOf).map((each) => [each.id, each]));
   let found: ToolMessage | undefined;
   for (const message of messages) {
-    // What users do by tools of their own changes the same state.
+    // Users' own calls change the same state.
     if (message.role === 'user' && 'calls' in message) found = undefined;
     if (message.role !== 'tool') continue;
     const earlier = calls.get(message.toolCallId);

@@ -18,7 +18,7 @@ type RuledTools = 'all' | 'reads' | readonly string[];
 class RulesModel implements BackendModel {
   readonly version: string;
   private readonly tools: ReadonlySet<string>;
-  /** Tools of which the rules know what they refuse, and not what else they do. */
+  /** Tools for which the rules know refusals but not effects. */
   private readonly refusing: ReadonlySet<string>;
 
   constructor(

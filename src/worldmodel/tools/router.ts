@@ -24,7 +24,7 @@ import { routerBackends } from './backends.js';
 import { answeredBefore, checkProposal, REFUSAL, toolOf } from './checks.js';
 import { DEFAULT_BACKENDS, type ToolsModelConfig } from './tools-model-schema.js';
 
-/** Records of a tool that checks may look at. */
+/** Maximum number of a tool's records for checks. */
 const NEAR_RECORDS = 8;
 
 /** A backend in its place. */
@@ -108,7 +108,7 @@ export class Router implements Responder {
     return trail.say(backend.name, `confidence ${proposal.confidence} is below ${least}`);
   }
 
-  /** The same read of the same state has the same answer, and asks nobody. */
+  /** A repeated read of the same state reuses the answer and asks no backend. */
   private remembered(query: CallQuery, trail: Trail): Prediction | undefined {
     const isSkipped = [this.config.check.skip, toolOf(query.domain, query.call.name)?.skipChecks].some((names) =>
       names?.includes('repeated'),
@@ -124,7 +124,7 @@ export class Router implements Responder {
     return { ...prediction, checks: { repeated: 'held' }, cost: trail.cost };
   }
 
-  /** Of the same tool, nearest first; the ones that a model would be shown. */
+  /** Records of the same tool, nearest first; those that a model would be shown. */
   private recordsNear({ call, task }: CallQuery): ExperienceStep[] {
     const { exceptOwnTask } = this.config.llm.retrieval;
     const asked = { name: call.name, arguments: call.arguments };
@@ -201,7 +201,7 @@ class Trail {
     if (cost !== undefined) this.cost = addCosts(this.cost, cost);
   }
 
-  /** The worst of all proposals: a fault that was repaired is one that was caught. */
+  /** The worst result of all proposals: a repaired fault counts as a fault. */
   found(findings: Prediction['checks'] = {}): void {
     const rank = { held: 0, unchecked: 1, refused: 2 };
     for (const [name, finding] of Object.entries(findings) as [StateCheck, CheckFinding][]) {

@@ -1,6 +1,6 @@
-// Holds a proposal to the typed state, in both directions and without a model: what is told of a record is what the record has, in the
-// state after the call; what does not exist is not answered for, and what exists is not denied; a success changes something, and only
-// what the call has to do with. What cannot be read counts as unchecked, never as right.
+// Checks a proposal against the typed state, in both directions and without a model: reported values equal the record's, in the
+// state after the call; missing records are not answered for, and existing ones are not denied; a success changes something,
+// and only records related to the call. Unreadable answers count as unchecked, never as right.
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
@@ -40,20 +40,20 @@ interface StateQuery {
   readonly after: JsonObject;
   readonly call: CallSpec;
   readonly proposal: Pick<RawProposal, 'operations' | 'observation' | 'isError'>;
-  /** Records of the real environment that are near this call; none where none are kept. */
+  /** Records of the real environment near this call; empty without records. */
   readonly records?: readonly ExperienceStep[];
   readonly skip?: readonly StateCheck[];
   /** Whether a word looks like an id of the domain. */
   readonly isId: (word: string) => boolean;
-  /** Whether the state knows a word, as a key, a value or a part of one. */
+  /** Whether a word occurs in the state, as a key, a value or a part of one. */
   readonly isKnown: (word: string) => boolean;
 }
 
-/** What a check found: problems, or whether it could see anything; undefined where it has nothing to say of such a call. */
+/** Result of a check: problems, or whether anything was checked; undefined if the check does not apply. */
 type Found = readonly string[] | 'held' | 'unchecked' | undefined;
 
 const CHECKS: Readonly<Record<Exclude<StateCheck, 'repeated'>, (query: StateQuery) => Found>> = {
-  values: valuesTold,
+  values: contradictedValues,
   unknown: unknownAnswered,
   missing: existingDenied,
   unchanged: successWithoutChange,
@@ -74,7 +74,7 @@ export function heldToState(query: StateQuery): HeldToState {
   return { findings, problems };
 }
 
-/** Records that arguments name; a number does so only under a key that says it is an id. */
+/** Records that arguments name; a number only under the key of an id. */
 function recordsOf(state: JsonObject, given: JsonObject): { key: string; record: StateRecord }[] {
   return Object.entries(given).flatMap(([key, value]) => {
     const ids: readonly Json[] = Array.isArray(value) ? value : [value];
@@ -88,8 +88,8 @@ function recordsOf(state: JsonObject, given: JsonObject): { key: string; record:
   });
 }
 
-/** What arguments say, without their names. */
-function saidIn(given: JsonObject): readonly string[] {
+/** Keys and values of arguments, without the arguments' own names. */
+function textsOfArguments(given: JsonObject): readonly string[] {
   return textsIn(Object.values(given));
 }
 
@@ -109,22 +109,22 @@ const shown = (value: Json | undefined) => {
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 };
 
-// What is told of records.
+// Reported values of records.
 
-function valuesTold(query: StateQuery): Found {
+function contradictedValues(query: StateQuery): Found {
   const { domain, tool, after, call, proposal, records = [] } = query;
   if (proposal.isError || tool.kind === 'generic' || domain.rendering !== undefined) return undefined;
   const others = records.filter((step) => step.call.name === call.name);
-  const told = readObservation(proposal.observation) ?? phraseRead(query, others);
-  if (told === undefined) return proposal.observation.trim() === '' ? undefined : 'unchecked';
+  const claim = readObservation(proposal.observation) ?? phraseRead(query, others);
+  if (claim === undefined) return proposal.observation.trim() === '' ? undefined : 'unchecked';
   const reading = new Reading(after, call, denials(query, others));
-  reading.root(told);
+  reading.root(claim);
   if (reading.faults.length > 0) return reading.faults.slice(0, MOST_FAULTS).map(({ text }) => text);
   return reading.held > 0 ? 'held' : 'unchecked';
 }
 
 const MOST_FAULTS = 5;
-/** What a program says of itself, in fields that records have as well. */
+/** Status words of a program, in fields that records have as well. */
 const ANSWER_WORDS = /^(ok|okay|success|successful|succeeded|done|completed?|true)$/i;
 const ANSWER_KEYS = /^(status|result|state|outcome|success|code)$/i;
 
@@ -144,42 +144,42 @@ class Reading {
   constructor(
     private readonly state: JsonObject,
     call: CallSpec,
-    /** Keys that mean something else to this tool, as its records show. */
+    /** Keys with another meaning for this tool, as its records show. */
     private readonly other: ReadonlySet<string> = new Set(),
   ) {
     this.tool = call.name;
     this.given = call.arguments;
     this.called = calledBy(state, call.arguments);
-    this.asked = saidIn(call.arguments);
+    this.asked = textsOfArguments(call.arguments);
   }
 
-  root(told: Json): void {
-    if (!isJsonObject(told)) {
-      this.list(told);
+  root(claim: Json): void {
+    if (!isJsonObject(claim)) {
+      this.list(claim);
       return;
     }
-    const subject = this.object(told, undefined, this.called);
+    const subject = this.object(claim, undefined, this.called);
     const peers = this.called.filter(({ collection }) => collection === subject?.collection);
     if (subject === undefined || peers.length === 0 || peers.some(({ id }) => id === subject.id)) return;
-    const isOwn = Object.entries(told).some(
+    const isOwn = Object.entries(claim).some(
       ([key, id]) => String(id) === subject.id && isKeyOf(key, subject.collection),
     );
-    // `get_manager` answers with what the `manager` of the named record is.
+    // `get_manager` answers with the `manager` of the named record.
     const isLinked = ({ id, value }: StateRecord) =>
-      (!isOwn && holds(told, id)) ||
+      (!isOwn && holds(claim, id)) ||
       Object.entries(value).some(([key, of]) => of === subject.id && plainKey(this.tool).includes(plainKey(key)));
     if (!peers.some(isLinked)) this.fault('', `answers about ${nameOf(subject)}, the call names ${nameOf(peers[0])}`);
   }
 
-  private list(told: Json, isWhole = true): void {
-    if (!Array.isArray(told)) return;
-    for (const each of told) {
+  private list(claim: Json, isWhole = true): void {
+    if (!Array.isArray(claim)) return;
+    for (const each of claim) {
       if (isJsonObject(each)) this.selected(this.object(each, undefined, []), isWhole);
       else this.list(each, false);
     }
   }
 
-  /** A listed record is what was asked for; a part of a listed whole, as one flight of a journey, has something of it. */
+  /** A listed record must match the arguments; a part of a listed whole, as one flight of a journey, must match some. */
   private selected(listed: StateRecord | undefined, isWhole: boolean): void {
     if (listed === undefined || this.called.some(({ collection }) => collection === listed.collection)) return;
     const asked = Object.entries(this.given).flatMap(([key, value]) => {
@@ -192,20 +192,20 @@ class Reading {
     this.fault('', `lists ${nameOf(listed)}, whose ${key} is ${shown(held)}; the call asks for ${shown(value)}`);
   }
 
-  /** @param structural the record, or the part of one, that it is known to be; @param near records that it may be about */
+  /** @param structural the known record, or part of one; @param near records that may be its subject */
   private object(
-    told: JsonObject,
+    claim: JsonObject,
     structural: StateRecord | undefined,
     near: readonly StateRecord[],
   ): StateRecord | undefined {
-    const named = recordsOf(this.state, scalarsOf(told));
-    const { subject, equals } = structural ? { subject: structural, equals: [] } : this.subjectOf(told, named, near);
+    const named = recordsOf(this.state, scalarsOf(claim));
+    const { subject, equals } = structural ? { subject: structural, equals: [] } : this.subjectOf(claim, named, near);
     const around = [...named.map(({ record }) => record), ...near, ...(subject ? this.referred(subject) : [])];
     const joined = [
       ...around,
-      ...[...(subject ? [subject] : []), ...around].flatMap((each) => this.within(each, told)),
+      ...[...(subject ? [subject] : []), ...around].flatMap((each) => this.within(each, claim)),
     ];
-    for (const [key, value] of Object.entries(told)) {
+    for (const [key, value] of Object.entries(claim)) {
       if (typeof value !== 'object' || value === null) {
         this.leaf(key, value, subject, equals, joined);
         continue;
@@ -219,22 +219,22 @@ class Reading {
       if (own !== undefined) this.object(value as JsonObject, own, []);
       else if (isJsonObject(value)) {
         const kin = [...near, ...joined].filter(({ collection }) => isKeyOf(key, collection));
-        const isWrapper = Object.values(told).every((each) => typeof each === 'object' && each !== null);
+        const isWrapper = Object.values(claim).every((each) => typeof each === 'object' && each !== null);
         this.object(value, undefined, kin.length > 0 ? kin.slice(0, 1) : isWrapper ? near : []);
       } else this.list(value);
     }
     return subject;
   }
 
-  /** The record that an object is about, and those that it names by their own fields just as well. */
-  private subjectOf(told: JsonObject, named: ReturnType<typeof recordsOf>, near: readonly StateRecord[]) {
+  /** The subject of an object, and the records that match it equally well. */
+  private subjectOf(claim: JsonObject, named: ReturnType<typeof recordsOf>, near: readonly StateRecord[]) {
     const candidates = unique([...named.map(({ record }) => record), ...near]);
     const isOwn = ({ id, value }: StateRecord) =>
-      Object.entries(told).some(([key, each]) => {
+      Object.entries(claim).some(([key, each]) => {
         const field = fieldOf(value, key);
         return field !== undefined && String(each) === id && String(value[field]) === id;
       });
-    // What an object names in a field of another record that it may be about is joined to that one.
+    // A record that the object names in a field of another candidate is joined to that candidate.
     const leads = (a: StateRecord, b: StateRecord) =>
       named.some(({ key, record }) => {
         const field = nameOf(record) === nameOf(b) ? fieldOf(a.value, key) : undefined;
@@ -244,7 +244,7 @@ class Reading {
     const free = candidates.filter((b) => !candidates.some((a) => leads(a, b) && !leads(b, a)));
     const scored = (free.length > 0 ? free : candidates).map((record) => {
       const isSelf = named.some((one) => nameOf(one.record) === nameOf(record) && isKeyOf(one.key, record.collection));
-      const shared = sharedFields(told, record.value);
+      const shared = sharedFields(claim, record.value);
       return { record, score: 2 * shared + (isOwn(record) || isSelf ? 3 : 0) + (near.includes(record) ? 1 : 0) };
     });
     scored.sort((a, b) => b.score - a.score);
@@ -252,9 +252,9 @@ class Reading {
     return { subject, equals: candidates.filter((each) => each !== subject && isOwn(each)) };
   }
 
-  private bestOf(told: JsonObject, records: readonly StateRecord[]): readonly StateRecord[] {
-    const shared = records.filter(({ value }) => sharedFields(told, value) > 0);
-    return shared.sort((a, b) => sharedFields(told, b.value) - sharedFields(told, a.value));
+  private bestOf(claim: JsonObject, records: readonly StateRecord[]): readonly StateRecord[] {
+    const shared = records.filter(({ value }) => sharedFields(claim, value) > 0);
+    return shared.sort((a, b) => sharedFields(claim, b.value) - sharedFields(claim, a.value));
   }
 
   /** By fields that name one record each. */
@@ -262,9 +262,9 @@ class Reading {
     return recordsOf(this.state, scalarsOf(value)).map(({ record }) => record);
   }
 
-  /** Parts of a record: those that are there once, and those that call or object choose, as a flight's `dates`, by the day. */
-  private within(record: StateRecord, told: JsonObject): StateRecord[] {
-    const chosen = [...this.asked, ...Object.values(scalarsOf(told)).map(String)];
+  /** Parts of a record: single ones, and those that call or object select, as a flight's `dates` by the day. */
+  private within(record: StateRecord, claim: JsonObject): StateRecord[] {
+    const chosen = [...this.asked, ...Object.values(scalarsOf(claim)).map(String)];
     return Object.entries(record.value).flatMap(([field, map]) => {
       if (!isJsonObject(map)) return [];
       if (Object.values(map).some((each) => !isJsonObject(each))) return [partOf(record, field)];
@@ -276,34 +276,34 @@ class Reading {
 
   private leaf(
     key: string,
-    told: Json,
+    claim: Json,
     subject: StateRecord | undefined,
     equals: readonly StateRecord[],
     joined: readonly StateRecord[],
   ): void {
-    if (ANSWER_KEYS.test(key) && ANSWER_WORDS.test(String(told))) return;
+    if (ANSWER_KEYS.test(key) && ANSWER_WORDS.test(String(claim))) return;
     const of = (records: readonly StateRecord[]) =>
       records.flatMap((record) => {
         const field = fieldOf(record.value, key);
         return field === undefined ? [] : [{ record, held: record.value[field] }];
       });
     const first = of(subject === undefined ? [] : [subject]);
-    // A record that the key itself names says nothing of whether that is the right one.
-    const own = [...first, ...of(equals).filter(({ record }) => first.length === 0 || record.id !== String(told))];
+    // A record that the key itself names does not show whether it is the right one.
+    const own = [...first, ...of(equals).filter(({ record }) => first.length === 0 || record.id !== String(claim))];
     const prefixed = own.length > 0 || subject === undefined ? [] : this.prefixed(key, subject, equals);
-    const places = [own, prefixed, told === null ? [] : of(joined)].find((found) => found.length > 0) ?? [];
+    const places = [own, prefixed, claim === null ? [] : of(joined)].find((found) => found.length > 0) ?? [];
     if (places.length === 0) return;
     this.judge(
       key,
-      places.map(({ record, held }) => this.isTold(told, held, record)),
+      places.map(({ record, held }) => this.isConsistent(claim, held, record)),
       () => {
         const { record, held } = places[0];
-        return `says ${key} ${shown(told)}, the record ${nameOf(record)} has ${shown(held)}`;
+        return `says ${key} ${shown(claim)}, the record ${nameOf(record)} has ${shown(held)}`;
       },
     );
   }
 
-  /** `flightStatus` is the `status` of what `flight` names, `bookingStatus` that of the booking itself. */
+  /** `flightStatus` is the `status` of the flight, `bookingStatus` that of the booking itself. */
   private prefixed(key: string, subject: StateRecord, equals: readonly StateRecord[]) {
     const plain = plainKey(key);
     const begun = Object.entries(scalarsOf(subject.value)).flatMap(([field, id]) =>
@@ -323,15 +323,15 @@ class Reading {
     });
   }
 
-  /** A field that names a record may be told in the words of that record. */
-  private isTold(told: Json, held: Json, { value }: StateRecord): boolean | undefined {
-    const alike = isAlike(told, held);
-    if (alike !== false || typeof told !== 'string' || typeof held !== 'string') return alike;
-    if (recordsNamed(this.state, told).length > 0) return false;
+  /** A reference may be reported in the words of the referenced record. */
+  private isConsistent(claim: Json, held: Json, { value }: StateRecord): boolean | undefined {
+    const alike = isAlike(claim, held);
+    if (alike !== false || typeof claim !== 'string' || typeof held !== 'string') return alike;
+    if (recordsNamed(this.state, claim).length > 0) return false;
     const [record] = recordsNamed(this.state, held).filter((one) => one.value !== value);
     if (record === undefined) return false;
-    // Of several records of its kind it must be the one that the words fit best.
-    const words = wordsOf(told);
+    // Of several records of its collection it must be the one with the best match.
+    const words = wordsOf(claim);
     const fitOf = (one: JsonObject) => {
       const own = new Set(wordsOf(textsIn(one).join(' ')));
       return words.filter((word) => own.has(word)).length;
@@ -342,31 +342,31 @@ class Reading {
     );
   }
 
-  private deep(key: string, told: Json, held: Json, place: StateRecord): void {
-    if (isJsonObject(told)) {
-      const [record] = isJsonObject(held) ? [place] : this.bestOf(told, recordsNamed(this.state, held));
+  private deep(key: string, claim: Json, held: Json, place: StateRecord): void {
+    if (isJsonObject(claim)) {
+      const [record] = isJsonObject(held) ? [place] : this.bestOf(claim, recordsNamed(this.state, held));
       if (record === undefined) return;
-      if (isJsonObject(held)) this.keysOf(key, told, held, place);
-      this.object(told, record, []);
-    } else if (Array.isArray(told)) this.elements(key, told, held, place);
+      if (isJsonObject(held)) this.keysOf(key, claim, held, place);
+      this.object(claim, record, []);
+    } else if (Array.isArray(claim)) this.elements(key, claim, held, place);
   }
 
-  /** Keys of a map by ids: what is told to be in it is in it. */
-  private keysOf(key: string, told: JsonObject, held: JsonObject, place: StateRecord): void {
-    for (const id of Object.keys(told)) {
+  /** Keys of a map by ids: each reported key must exist. */
+  private keysOf(key: string, claim: JsonObject, held: JsonObject, place: StateRecord): void {
+    for (const id of Object.keys(claim)) {
       if (Object.hasOwn(held, id) || recordsNamed(this.state, id).length === 0) continue;
       this.judge(key, [false], () => `says ${key} has ${id}, ${nameOf(place)} has not`);
     }
   }
 
-  private elements(key: string, told: readonly Json[], held: Json, place: StateRecord): void {
+  private elements(key: string, claim: readonly Json[], held: Json, place: StateRecord): void {
     const isMap = isJsonObject(held);
     if (!isMap && !Array.isArray(held)) return;
     const [keys, values] = isMap ? [Object.keys(held), Object.values(held)] : [[], held as Json[]];
-    if (told.length === 0 && values.length > 0)
+    if (claim.length === 0 && values.length > 0)
       this.judge(key, [false], () => `says ${key} has nothing, ${nameOf(place)} has ${values.length}`);
     const free = new Set(values.filter(isJsonObject));
-    for (const each of told) {
+    for (const each of claim) {
       if (isJsonObject(each)) {
         const of = Object.values(scalarsOf(each)).find((value) => keys.includes(String(value)));
         const records = of === undefined ? [...free] : [(held as JsonObject)[String(of)]].filter(isJsonObject);
@@ -383,11 +383,11 @@ class Reading {
     }
   }
 
-  /** One of these must be what is told of it; of several the nearest is named. */
-  private element(told: JsonObject, parts: readonly JsonObject[], place: StateRecord): JsonObject {
+  /** One of these must match the claim; of several the nearest is named. */
+  private element(claim: JsonObject, parts: readonly JsonObject[], place: StateRecord): JsonObject {
     const tries = parts.map((value, at) => {
       const trial = new Reading(this.state, { name: '', arguments: {} }, this.other);
-      trial.object(told, { ...place, id: `${place.id}/${at}`, value }, []);
+      trial.object(claim, { ...place, id: `${place.id}/${at}`, value }, []);
       return { trial, value };
     });
     tries.sort((a, b) => a.trial.faults.length - b.trial.faults.length || b.trial.held - a.trial.held);
@@ -397,7 +397,7 @@ class Reading {
     return value;
   }
 
-  /** Right if one place has it; a fault only if none may. */
+  /** Right if one place matches; a fault only if no place can. */
   private judge(key: string, verdicts: readonly (boolean | undefined)[], text: () => string): void {
     const plain = plainKey(key);
     if (this.other.has(plain) || (!verdicts.includes(true) && verdicts.includes(undefined))) return;
@@ -410,7 +410,7 @@ class Reading {
   }
 }
 
-/** Records that a call names by their ids, or else by a value that one alone has: an address, a full name. */
+/** Records that a call names by id, or by a unique value: an address, a full name. */
 function calledBy(state: JsonObject, given: JsonObject): StateRecord[] {
   const named = recordsOf(state, given).map(({ record }) => record);
   if (named.length > 0) return named;
@@ -427,8 +427,8 @@ function scalarsOf(value: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(value).filter(([, each]) => typeof each !== 'object'));
 }
 
-function sharedFields(told: JsonObject, value: JsonObject): number {
-  return Object.keys(told).filter((key) => fieldOf(value, key) !== undefined).length;
+function sharedFields(claim: JsonObject, value: JsonObject): number {
+  return Object.keys(claim).filter((key) => fieldOf(value, key) !== undefined).length;
 }
 
 function partOf(record: StateRecord, field: string, value: JsonObject = record.value): StateRecord {
@@ -444,9 +444,9 @@ function wordsOf(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) ?? [];
 }
 
-// What records of the real environment show.
+// Evidence from records of the real environment.
 
-/** The state that a record was made in and the one after it: known as long as nothing had been changed before. */
+/** The states before and after a record: known while nothing had been changed before. */
 function statesAround({ domain }: StateQuery, step: ExperienceStep) {
   const isRead = (line: string) => toolNamed(domain, line.slice(0, line.indexOf('(')))?.kind !== 'write';
   if (step.step !== step.history.length || !step.history.every(isRead)) return undefined;
@@ -456,7 +456,7 @@ function statesAround({ domain }: StateQuery, step: ExperienceStep) {
     try {
       return { before, after: applyOperations(before, step.operations) };
     } catch (error) {
-      // A record of another state than this one.
+      // The record is from a different state.
       if (error instanceof ReverieError && error.code === 'OPERATION_INVALID') return undefined;
       throw error;
     }
@@ -470,7 +470,7 @@ function toolNamed({ tools }: ToolsDomain, name: string): ToolSpec | undefined {
 
 const denied = new WeakMap<ExperienceStep, readonly string[]>();
 
-/** Keys under which this tool tells something else than a record's field of that name: its own records would be refused for them. */
+/** Keys under which this tool reports something else than a record's field of that name: its own records would fail the check. */
 function denials(query: StateQuery, steps: readonly ExperienceStep[]): ReadonlySet<string> {
   const keys = steps.flatMap((step) => {
     const before = denied.get(step);
@@ -484,14 +484,14 @@ function denials(query: StateQuery, steps: readonly ExperienceStep[]): ReadonlyS
 
 function faultsOf(query: StateQuery, step: ExperienceStep): readonly Fault[] {
   const after = statesAround(query, step)?.after;
-  const told = after && readObservation(step.observation);
-  if (after === undefined || told === undefined) return [];
+  const claim = after && readObservation(step.observation);
+  if (after === undefined || claim === undefined) return [];
   const reading = new Reading(after, step.call);
-  reading.root(told);
+  reading.root(claim);
   return reading.faults;
 }
 
-/** An observation in the words of a record of the same tool, as data: where a field's value stood, the new one stands. */
+/** Parses an observation by the wording of a record of the same tool: each field's old value is replaced by the new one. */
 function phraseRead(query: StateQuery, steps: readonly ExperienceStep[]): JsonObject | undefined {
   for (const step of steps) {
     const after = step.isError ? undefined : statesAround(query, step)?.after;
@@ -507,13 +507,13 @@ function phraseRead(query: StateQuery, steps: readonly ExperienceStep[]): JsonOb
       }
     }
     const keys: string[] = [];
-    const texts = [...fields.keys(), ...saidIn(step.call.arguments)].filter((text) => text.trim() !== '');
+    const texts = [...fields.keys(), ...textsOfArguments(step.call.arguments)].filter((text) => text.trim() !== '');
     texts.sort((a, b) => b.length - a.length || (a < b ? -1 : 1));
     if (texts.length === 0) continue;
     const any = new RegExp(`(?<![\\p{L}\\p{N}])(?:${texts.map(escaped).join('|')})(?![\\p{L}\\p{N}])`, 'gu');
     let [pattern, from] = ['', 0];
     for (const { 0: text, index } of step.observation.matchAll(any)) {
-      // A value that two fields share says of neither that it stands here, unless a name stands before it.
+      // A value that two fields share identifies neither, unless the field's name precedes it.
       const of = (fields.get(text) ?? []).filter((key) => !keys.includes(key));
       const label = plainKey(step.observation.slice(Math.max(from, index - 20), index));
       const key = of.length === 1 ? of[0] : of.find((each) => label.endsWith(plainKey(each)));
@@ -537,7 +537,7 @@ function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 }
 
-/** The same call on the same records, refused there and carried out here, or with other values. */
+/** The same call on the same records that was refused there and executed here, or that returned other values. */
 function recordsContradicted(query: StateQuery): Found {
   const { state, call, proposal, tool, records = [] } = query;
   const asked = callText(call);
@@ -554,7 +554,7 @@ function recordsContradicted(query: StateQuery): Found {
     const isSame = all.every(({ collection, id, value }) =>
       recordsNamed(around.before, id).some((one) => one.collection === collection && one.value === value),
     );
-    // Where the record itself does not fit the state, it is of another time.
+    // A record that contradicts the state is from another time.
     if (about.length === 0 || !isSame || faultsOf(query, step).length > 0) continue;
     const from = `a record of the same call (${step.episode}, call ${step.step + 1})`;
     if (step.isError !== proposal.isError) {
@@ -562,18 +562,18 @@ function recordsContradicted(query: StateQuery): Found {
       return [`is ${proposal.isError ? 'refused' : 'answered'}, ${from} ${was}: ${shown(step.observation)}`];
     }
     found = 'held';
-    const [told, held] = [proposal.observation, step.observation].map(readObservation);
-    if (proposal.isError || tool.kind === 'generic' || !isJsonObject(told) || !isJsonObject(held)) continue;
-    const differs = Object.entries(told).find(([key, value]) => isAlike(value, held[key] ?? value) === false);
+    const [claim, held] = [proposal.observation, step.observation].map(readObservation);
+    if (proposal.isError || tool.kind === 'generic' || !isJsonObject(claim) || !isJsonObject(held)) continue;
+    const differs = Object.entries(claim).find(([key, value]) => isAlike(value, held[key] ?? value) === false);
     if (differs !== undefined)
       return [`says ${differs[0]} ${shown(differs[1])}, ${from} says ${shown(held[differs[0]])}`];
   }
   return found;
 }
 
-// What exists and what does not.
+// Existing and missing records.
 
-/** Collections whose keys are given in this place in the solutions of tasks. */
+/** Collections whose keys the references of tasks pass in this argument. */
 const places = new WeakMap<ToolsDomain, ReadonlyMap<string, ReadonlySet<string>>>();
 
 function collectionsOfPlace(domain: ToolsDomain, tool: string, key: string): ReadonlySet<string> {
@@ -600,7 +600,7 @@ function isPlaceOf(query: StateQuery, key: string, collection: string): boolean 
   return isKeyOf(key, collection) || collectionsOfPlace(query.domain, query.call.name, key).has(collection);
 }
 
-/** An id that nothing knows, in a call that makes nothing of it, is answered by an error or by nothing. */
+/** An unknown id, in a call that creates nothing, must give an error or an empty answer. */
 function unknownAnswered(query: StateQuery): Found {
   const { domain, tool, state, call, proposal, isId, isKnown } = query;
   if (tool.kind === 'generic') return undefined;
@@ -622,29 +622,29 @@ function unknownAnswered(query: StateQuery): Found {
   return strange.map(({ key, id }) => `answers for ${key} ${id}, which the state does not know: it must be an error`);
 }
 
-/** Whether an answer holds nothing beyond what was asked: an empty list, `false`, none. */
+/** Whether an answer is empty beyond the request: an empty list, `false`, none. */
 function isDenial(observation: string, { arguments: given }: CallSpec): boolean {
-  const asked = saidIn(given);
+  const asked = textsOfArguments(given);
   const says = (value: Json): boolean => {
     if (typeof value === 'object' && value !== null) return Object.values(value).some((each) => says(each as Json));
     return value !== null && value !== false && value !== 0 && value !== '' && !asked.includes(String(value));
   };
-  const told = readObservation(observation);
-  if (told === undefined)
+  const claim = readObservation(observation);
+  if (claim === undefined)
     return observation.trim() === '' || /\b(no|none|not|nothing|invalid|unknown)\b/i.test(observation);
-  return !says(told) || (isJsonObject(told) && Object.values(told).includes(false));
+  return !says(claim) || (isJsonObject(claim) && Object.values(claim).includes(false));
 }
 
 const NOT_FOUND =
   /not found|no such|(does not|doesn['’]t) exist|unknown|(cannot|could not|couldn['’]t) (be )?f[io]u?nd|there is no|no .{0,30} (with|found)/i;
-/** Words of an error that says no more than that something is not there. */
+/** Words of an error that only reports something missing. */
 const PLAIN_WORDS = new Set(
   'error the a an no not with by for of id ids reference number name was is are be found such does do doesn t exist exists existing unknown could couldn cannot can find there any record records entry in our system database sorry please check it and try again invalid valid this that'.split(
     ' ',
   ),
 );
 
-/** What the state has is not said to be missing. */
+/** Existing records must not be reported missing. */
 function existingDenied(query: StateQuery): Found {
   const { state, call, proposal } = query;
   const text = proposal.observation;
@@ -673,7 +673,7 @@ function existingDenied(query: StateQuery): Found {
   return found.map(({ record }) => `says "${shown(text)}", the state has ${nameOf(record)}`);
 }
 
-// What is changed.
+// Changes.
 
 function successWithoutChange(query: StateQuery): Found {
   const { tool, state, after, call, proposal, records = [] } = query;
@@ -681,14 +681,14 @@ function successWithoutChange(query: StateQuery): Found {
   if (after !== state && stateChanges(state, after).length > 0) return 'held';
   const isSeen = ({ call: { name }, isError, operations }: ExperienceStep) =>
     name === call.name && !isError && operations?.length === 0;
-  // To repeat the call is to say that it was done.
-  const told = readObservation(proposal.observation);
-  const isNo = isJsonObject(told) ? Object.values(told).includes(false) : isDenial(proposal.observation, call);
+  // An answer that repeats the call confirms it.
+  const claim = readObservation(proposal.observation);
+  const isNo = isJsonObject(claim) ? Object.values(claim).includes(false) : isDenial(proposal.observation, call);
   if (isNo || records.some(isSeen) || isAlreadySo(state, call)) return 'unchecked';
   return [`says that ${call.name} succeeded, and changes nothing`];
 }
 
-/** What the call sets is so already. */
+/** Whether the state already has the values that the call sets. */
 function isAlreadySo(state: JsonObject, { arguments: given }: CallSpec): boolean {
   const named = recordsOf(state, given);
   const sets = Object.entries(given).flatMap(([key, value]) => {
@@ -696,7 +696,7 @@ function isAlreadySo(state: JsonObject, { arguments: given }: CallSpec): boolean
       const field = fieldOf(record.value, key);
       return field === undefined || String(value) === record.id ? [] : [record.value[field]];
     });
-    // What no named record has a field for may have any effect but on these.
+    // Arguments without a field in named records may have effects on other records only.
     return fields.length === 0 ? [] : [fields.some((field) => canonicalJson(field) === canonicalJson(value))];
   });
   return sets.length > 0 && sets.every(Boolean);
@@ -704,14 +704,14 @@ function isAlreadySo(state: JsonObject, { arguments: given }: CallSpec): boolean
 
 const SECRET = /pass|secret|pin|token/i;
 
-/** Only what the call names changes, and what that refers to, and what refers to it; and what it says is what is set. */
+/** Only records that the call names, their references and referrers change; and to the values of the call. */
 function changesOfOthers(query: StateQuery): Found {
   const { state, after, call, proposal } = query;
   if (after === state || proposal.isError) return undefined;
   const direct = recordsOf(state, call.arguments).map(({ record }) => record);
   const changed = changedRecords(state, after);
   if (direct.length === 0) return changed.length > 0 ? 'unchecked' : undefined;
-  const texts = saidIn(call.arguments).filter((text) => text.length > 2);
+  const texts = textsOfArguments(call.arguments).filter((text) => text.length > 2);
   const words = texts.flatMap((text) => text.split(/[\s,;()]+/));
   const kinds = new Set(direct.map(({ collection }) => collection));
   const valuesOf = ({ collection, id }: StateRecord): JsonObject[] =>
@@ -720,7 +720,7 @@ function changesOfOthers(query: StateQuery): Found {
     records.flatMap((record) =>
       valuesOf(record).flatMap((value) => recordsOf(state, scalarsOf(value)).map((one) => one.record)),
     );
-  // Lists of others of its kind, as the members of a group, name nobody.
+  // Lists of other records of the same kind, as the members of a group, name no record.
   const listed = direct
     .flatMap((record) => valuesOf(record).flatMap((value) => recordsReferred(state, value)))
     .filter(({ collection }) => !kinds.has(collection));
@@ -731,12 +731,12 @@ function changesOfOthers(query: StateQuery): Found {
     const isReferring = !kinds.has(record.collection) && texts.some((text) => holds(record.value, text));
     if (!isNear && !isReferring)
       return [`changes ${nameOf(record)}, which neither the call nor a record that it refers to names`];
-    return direct.some((one) => nameOf(one) === nameOf(record)) ? otherThanSaid(record, after, call) : [];
+    return direct.some((one) => nameOf(one) === nameOf(record)) ? wrongValues(record, after, call) : [];
   });
   return problems.length > 0 ? problems : 'held';
 }
 
-/** Records that were there before and are not what they were. */
+/** Existing records that changed. */
 function changedRecords(before: JsonObject, after: JsonObject): StateRecord[] {
   const now = collectionsOf(after);
   return [...collectionsOf(before)].flatMap(([collection, records]) => {
@@ -746,17 +746,17 @@ function changedRecords(before: JsonObject, after: JsonObject): StateRecord[] {
   });
 }
 
-function otherThanSaid(
+function wrongValues(
   { collection, id, value }: StateRecord,
   after: JsonObject,
   { arguments: given }: CallSpec,
 ): string[] {
   const now = collectionsOf(after).get(collection)?.get(id);
-  return Object.entries(given).flatMap(([key, said]) => {
+  return Object.entries(given).flatMap(([key, asked]) => {
     const field = now && fieldOf(now, key);
-    if (field === undefined || typeof said !== 'string' || said === id || SECRET.test(key)) return [];
+    if (field === undefined || typeof asked !== 'string' || asked === id || SECRET.test(key)) return [];
     const is = now![field];
-    if (typeof is !== 'string' || is === value[field] || isAlike(is, said) !== false) return [];
-    return [`sets ${key} of ${collection}/${id} to ${shown(is)}, the call says ${shown(said)}`];
+    if (typeof is !== 'string' || is === value[field] || isAlike(is, asked) !== false) return [];
+    return [`sets ${key} of ${collection}/${id} to ${shown(is)}, the call says ${shown(asked)}`];
   });
 }

@@ -28,9 +28,7 @@ const checkKeys = z
     skip: z
       .array(z.enum(STATE_CHECKS))
       .default([])
-      .describe(
-        'Checks against the state that are left out, of all tools; of one tool: `skipChecks` in `tools.yaml`. Which there are: docs/tools.md.',
-      ),
+      .describe('State checks to skip for all tools; for one tool: `skipChecks` in `tools.yaml`. See docs/tools.md.'),
   })
   .prefault({})
   .describe('What an answer is checked for, beside schema, preconditions and invariants.');

@@ -1,4 +1,4 @@
-// Rules declared in rules.yaml: what they do with calls, what they hold others to, and what is said of wrong ones.
+// Rules declared in rules.yaml: their effect on calls, the checks of other backends, and errors of invalid rules.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -255,16 +255,16 @@ describe('declared rules', () => {
     ['call.back - call.out', '"x"', /by: ""x"": "to" stands between a string and a number|"x"/],
     ['state: \'"open"\'', 'stat: \'"open"\'', /"state" is missing/],
     ['"/items/{call.id}/count"', '"/items/{call.id}/cuont"', /line 14: .*there is no field "cuont"/],
-    ['append: /list', 'append: list', /"list" is no JSON Pointer/],
+    ['append: /list', 'append: list', /"list" is not a JSON Pointer/],
     ['append: /list, value: call.id', 'append: /list', /"append" needs "value"/],
     ['error: unknown item', 'errors: unknown item', /Unknown key "errors".*line 18/],
-    ['  watch:\n', '  wach:\n', /"wach" is no tool of the domain \(did you mean "watch"\?\)/],
+    ['  watch:\n', '  wach:\n', /"wach" is not a tool of the domain \(did you mean "watch"\?\)/],
     [
       'require: state.list.unique()',
       "require: '!state.list.unique()'",
       /state\.json".*breaks an invariant of rules\.yaml: the list names one twice/,
     ],
-    ['call.id in state.items', 'call.id.matches("(a+)+$")', /matches\(\) is not there/],
+    ['call.id in state.items', 'call.id.matches("(a+)+$")', /matches\(\) is not supported/],
   ])('%s as %s: one error with file, line and expression', async (from, to, said) => {
     expect(RULES).toContain(from);
     const error = await load(RULES.replace(from, to)).then(
@@ -280,7 +280,7 @@ describe('declared rules', () => {
     [
       'induced.yaml',
       'format: reverie-induced-rules-1',
-      /is of an older form: rules from logs are written to rules\.yaml/,
+      /has an older format: rules from logs are now written to rules\.yaml/,
     ],
   ])('beside %s are refused', async (file, content, said) => {
     await expect(load(RULES, (files) => Object.assign(files, { [file]: content }))).rejects.toThrow(said);

@@ -1,4 +1,4 @@
-// Faults on purpose: each kind on the service desk, what a right agent does then, and what one that takes no notice comes to.
+// Injected faults: each kind on the service desk, with an agent that recovers and one that ignores them.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
@@ -33,7 +33,7 @@ function environment(rules: readonly FaultRule[], domain = desk, waits = false) 
   return new ToolsEpisodeEnvironment({ id: 'desk', domain, responder, user: new ScriptedUser() });
 }
 
-/** Takes no notice of what it is told of faults. */
+/** Ignores faults. */
 const heedless: ToolsPolicy = {
   version: 'heedless',
   act: ({ faults: _, ...query }) => new ReferenceAgent().act(query),
@@ -53,7 +53,7 @@ async function played(rules: readonly FaultRule[], agent: ToolsPolicy = new Refe
 
 const UNLOCK = { tools: ['restore_access'] };
 const CASES: readonly (readonly [string, object, number, number])[] = [
-  // What befalls whom, how often, and what is left to one that takes no notice.
+  // Affected calls, their frequency, and the results of an agent that ignores faults.
   ['an error, once', { kind: 'error', ...UNLOCK, tries: 1 }, 1, 0],
   ['an error of the second call', { kind: 'error', calls: [2] }, 1, 1],
   ['a 429, twice', { kind: 'rate-limit', ...UNLOCK, tries: 2 }, 2, 0],
@@ -67,12 +67,12 @@ const CASES: readonly (readonly [string, object, number, number])[] = [
 ];
 
 describe.each(CASES)('%s', (_, rule, times, heedlessReward) => {
-  it('is recovered from by our agents, and not by one that takes no notice', async () => {
+  it('is recovered from by built-in agents, and not by one that ignores faults', async () => {
     for (const agent of [new ReferenceAgent(), new ScriptedAgent({ domain: desk, detours: 0, failures: 0 })]) {
       const { record, faults, checks, reward } = await played(rulesOf(rule), agent);
       expect(faults.map(({ kind }) => kind)).toEqual(Array(times).fill((rule as Fault).kind));
       expect([reward, checks.filter(({ passed }) => passed !== true)], agent.version).toEqual([1, []]);
-      // What befell a call is the environment's, and exact.
+      // Faults belong to the environment, and are exact.
       for (const one of record.steps.flatMap(({ predictions }) => predictions)) expect(one.confidence).toBe(1);
     }
     expect((await played(rulesOf(rule), heedless)).reward).toBe(heedlessReward);
@@ -186,7 +186,7 @@ it('shows the state as it was, where an answer is stale, and never twice what is
   expect(seen[4]).toBe(seen[0]);
 });
 
-it('is late for real where it is served, and stops where it is told to', async () => {
+it('is really late when served, and can be aborted', async () => {
   const env = environment(rulesOf({ kind: 'latency', seconds: 30 }), library, true);
   await env.reset({ task: 'lend-dune', seed: 1 });
   const before = env.snapshot();
@@ -199,7 +199,7 @@ it('is late for real where it is served, and stops where it is told to', async (
   expect(env.snapshot()).toEqual(before);
 });
 
-it('tells who answers what really happened: no outage, and no half answer', async () => {
+it('shows the responder the true history: no outage, and no truncated answer', async () => {
   const rules = rulesOf({ kind: 'error', calls: [1] }, { kind: 'truncated', calls: [2] }, { kind: 'lost-answer' });
   const heard: string[] = [];
   const inner = rulesResponder(library);
@@ -226,7 +226,7 @@ it('tells who answers what really happened: no outage, and no half answer', asyn
   expect(last).toContain('"B1"');
 });
 
-it('names a tool that there is not', () => {
+it('names an unknown tool', () => {
   expect(() => environment(rulesOf({ kind: 'error', tools: ['get_employe'] }))).toThrow(
     /faults\[0\].*"get_employe".*"get_employee"/s,
   );

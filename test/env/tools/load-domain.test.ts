@@ -93,7 +93,7 @@ const FAULTS: [string, string, string | RegExp, string, string][] = [
   ],
   ['an unknown key of a task', 'tasks.yaml', 'family: lend', 'famly: lend', 'Unknown key "famly" in'],
   ['an unknown tool', 'tasks.yaml', 'notCalled: [hand_over]', 'notCalled: [handover]', 'did you mean "hand_over"?'],
-  ['a pointer that is none', 'tasks.yaml', 'path: /books', 'path: books', '"books/B1/lentTo" is no JSON Pointer'],
+  ['a pointer that is none', 'tasks.yaml', 'path: /books', 'path: books', '"books/B1/lentTo" is not a JSON Pointer'],
   ['a reference call that is refused', 'tasks.yaml', '{ member_id: M1 }', '{ member_id: 1 }', 'reference, call 1: the'],
   [
     'a reference that is missing',

@@ -1,4 +1,4 @@
-// By whose doing an episode came out as it did: what the policy cannot have caused is never a reward of 0.
+// Outcomes of episodes: a failure that the policy cannot have caused never gives a reward of 0.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { reverieError } from '../../../src/core/errors.js';
@@ -34,7 +34,7 @@ const faulty: UserSimulator = {
   reply: () => Promise.reject(lost),
 };
 
-describe('a verdict is settled by what else happened', () => {
+describe('the verdict depends on other facts', () => {
   const check = (passed: boolean | null) => [{ name: 'state', passed, reason: 'because' }];
   const cases: [string, number | null, EpisodeFacts, object, number | null][] = [
     ['solved', 1, {}, { kind: 'judged', cause: null }, 1],
@@ -98,7 +98,7 @@ describe('an episode ends', () => {
   );
 });
 
-describe('a row that fails by nothing that the agent did', () => {
+describe('a row that fails without the agent’s fault', () => {
   const settings = {
     ...{ scenario: 's', scenarioHash: 'h', seed: 3, source: 'synthetic' as const, maxSteps: 9, weigh: () => 1 },
     ...{ responderVersion: 'r', userVersion: 'u' },
@@ -112,7 +112,7 @@ describe('a row that fails by nothing that the agent did', () => {
   };
   const plan = planRow(5, { seed: 3, groupSize: 2, branchAt: 0 });
   const task = () => domain.tasks.find(({ id }) => id === 'lend-dune')!;
-  /** As `change` says, in attempts up to `times`. */
+  /** Applies `change` in attempts up to `times`. */
   const rows =
     (change: object, times: number, plans: RowPlan[] = []) =>
     (now: RowPlan) => {

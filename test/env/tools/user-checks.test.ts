@@ -33,7 +33,7 @@ describe('a user', () => {
     expect(foundIn(planted)?.split(':')[0] ?? 'none').toBe(planted.fault);
   });
 
-  test('that is to make it hard need not answer, and does nothing else it may not do', () => {
+  test('that is difficult need not answer, and makes no other fault', () => {
     const faults = cases.map((planted) => foundIn(planted, true)?.split(':')[0] ?? 'none');
     const expected = cases.map(({ fault }) => (fault === 'answers nothing' ? 'none' : fault));
     expect(faults).toEqual(expected);

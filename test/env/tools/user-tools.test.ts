@@ -91,7 +91,7 @@ test('a scripted user acts by its own tools before it speaks, unseen by the agen
   const other = environment(new ScriptedUser());
   other.restore(JSON.parse(JSON.stringify(env.snapshot())));
   expect([other.state, other.messages]).toEqual([{ on: true }, env.messages]);
-  // What is the user's is nothing that the agent can call.
+  // The agent cannot call the user's tools.
   const asked = await env.step({ content: null, toolCalls: [{ id: '', name: 'restart', arguments: {} }] });
   expect(asked.observation.messages[0].content).toContain('unknown tool "restart"');
 });

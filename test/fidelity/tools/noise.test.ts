@@ -1,4 +1,4 @@
-// Noise of rewards where it is known: one of those who draw tosses a coin for each episode, the others do the same each time.
+// Known noise of rewards: one source tosses a coin for each episode, the others are fixed.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
@@ -17,7 +17,7 @@ import { inventedReport } from '../report/invented-report.js';
 
 const TASKS = 20;
 const P = 0.3;
-/** Of a coin that shows heads with this probability. */
+/** Probability of heads. */
 const DEVIATION = Math.sqrt(P * (1 - P));
 const isHeads = (seed: number) => Rng.fromSeed(seed).split('coin').uniform() < P;
 

@@ -31,10 +31,10 @@ describe('airline', () => {
       const bench = await tauBench('airline', release);
       const bob = { first_name: 'Bob', last_name: 'Lee', dob: '1991-01-01' };
       const passenger = JSON.parse(`{"__proto__": {"seat": "1A"}, ${JSON.stringify(bob).slice(1)}`);
-      const told = bench.call('update_reservation_passengers', { reservation_id: 'R00001', passengers: [passenger] });
+      const answer = bench.call('update_reservation_passengers', { reservation_id: 'R00001', passengers: [passenger] });
       const [kept] = bench.state.reservations.R00001.passengers;
       expect(Object.keys(kept)).toEqual([...(release === 'tau1' ? ['__proto__'] : []), ...Object.keys(bob)]);
-      expect(told.includes('"passengers": [{"__proto__": {"seat": "1A"}, ')).toBe(release === 'tau1');
+      expect(answer.includes('"passengers": [{"__proto__": {"seat": "1A"}, ')).toBe(release === 'tau1');
     },
   );
 

@@ -1,5 +1,5 @@
 // Drafting a domain by a language model: what holds is admitted, what does not is given back with its faults, and refused in the end;
-// and what is drafted for a domain that is there is held to its logs.
+// and drafts for an existing domain are tested on its logs.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,9 +37,9 @@ describe('drafting a domain', () => {
     const [, , careless, repair] = draft.steps;
     expect(careless.faults.join('\n')).toMatch(/probe "lent already" (changed|was answered)/);
     expect([repair.stage, repair.faults]).toEqual(['repair', []]);
-    const told = JSON.parse(String(model.requests[3].messages[1].content));
-    expect(told.faults).toEqual(careless.faults);
-    expect(Object.keys(told.files).length).toBe(7);
+    const prompt = JSON.parse(String(model.requests[3].messages[1].content));
+    expect(prompt.faults).toEqual(careless.faults);
+    expect(Object.keys(prompt.files).length).toBe(7);
   });
 
   it('refuses one that is not put right in so many repairs, and keeps what was tried', async () => {
@@ -78,7 +78,7 @@ describe('trying a draft', () => {
     expect(await faultsOf({ 'must-fail.yaml': '[{ "name": "x" }]' })).toContain('must-fail.yaml');
   });
 
-  it('holds rules to tools and data before they are run', async () => {
+  it('checks rules against tools and data before they run', async () => {
     const spoilt = LENDING['rules.yaml'].replaceAll('.lentTo', '.lendTo');
     expect(await faultsOf({ 'rules.yaml': spoilt })).toMatch(/rules\.yaml", line \d+: .*did you mean "lentTo"/);
   });
@@ -131,8 +131,8 @@ describe('drafting what a domain lacks', () => {
     const model = scriptedModel(rules());
     const draft = await drafted('{"title": "Solaris", "lentTo": "M-2"}', model);
     expect([draft.admitted, draft.trial.faults, draft.files['rules.yaml']]).toEqual([true, [], good]);
-    const told = JSON.parse(String(model.requests[0].messages[1].content));
-    expect([model.requests.length, told.write, JSON.stringify(told.logs)]).toEqual([
+    const prompt = JSON.parse(String(model.requests[0].messages[1].content));
+    expect([model.requests.length, prompt.write, JSON.stringify(prompt.logs)]).toEqual([
       1,
       ['rules.yaml'],
       expect.stringContaining('Solaris'),

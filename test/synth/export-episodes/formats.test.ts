@@ -85,7 +85,7 @@ describe('what is written to be imitated', () => {
       });
     }
     const trl = await exported(join(folder, 'trl'), 'trl', lived());
-    // They say the same: no turn of theirs was better.
+    // They have the same messages: no turn was better.
     expect(trl.tables).toEqual({ messages: 1, prompt_completion: 3, preference: 1 });
   });
 
@@ -147,8 +147,8 @@ describe('trl', () => {
     expect(rows('preference')).toHaveLength(2);
     expect(adapted).toEqual({ 'left out of preference_turns: siblings that acted alike fared no better': 1 });
     rmSync(folder, { recursive: true });
-    const told = [said('A', 1), said('A', 1), said('B', 0), said('B', 1), said('A', 0), said('B', 0)];
-    await exported(folder, 'trl', told, { imitation: 'any' });
+    const records = [said('A', 1), said('A', 1), said('B', 0), said('B', 1), said('A', 0), said('B', 0)];
+    await exported(folder, 'trl', records, { imitation: 'any' });
     const turns = rows('preference_turns').map(({ chosen, rejected, score_chosen, score_rejected }: Row) => [
       ...[chosen[0].content, rejected[0].content, score_chosen.toFixed(2), score_rejected.toFixed(2)],
     ]);

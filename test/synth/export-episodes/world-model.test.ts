@@ -1,4 +1,4 @@
-// The export `world-model`: what the backend `llm` asks about a call, and a reply that it reads as the recorded answer.
+// The export `world-model`: the prompts of the backend `llm`, and replies that it reads as the recorded answers.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,8 +25,8 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const domain = parcelDomain({ tasks: [parcelTask('move')] });
 const [{ id: task }] = domain.tasks;
 
-/** With the hashes that its operations come to. */
-function lived(spec: RecordSpec = {}): EpisodeRecord {
+/** With the hashes after its operations. */
+function recorded(spec: RecordSpec = {}): EpisodeRecord {
   const made = record({ task, source: 'real', ...spec });
   let state = domain.initialState;
   const steps = made.steps.map((step) => {
@@ -55,9 +55,9 @@ it.each(['full', 'short'])(
   'a model that learned the rows comes back as the backend, instructions %s',
   async (instructions) => {
     const settings = { instructions, retrieval: { k: 2 } };
-    const episode = lived();
-    const { tables } = await exported(folder, 'world-model', [episode, lived()], { domain, world: { settings } });
-    // The second episode asks the same.
+    const episode = recorded();
+    const { tables } = await exported(folder, 'world-model', [episode, recorded()], { domain, world: { settings } });
+    // The second episode has the same prompts.
     expect(tables).toEqual({ prompt_completion: 2, openai: 2 });
     const rows = jsonLines(folder, 'data/prompt_completion/train-00000-of-00001.jsonl');
     const [openAi] = jsonLines(folder, 'data/openai/train-00000-of-00001.jsonl');
@@ -91,22 +91,22 @@ it('shows records of other tasks, and never of its own', async () => {
     ['another', 'what was seen elsewhere'],
   ])
     await index.add([{ ...step, ...known, task: of, call: get, observation }]);
-  await exported(folder, 'world-model', [lived()], { domain, world: { settings: {}, index } });
+  await exported(folder, 'world-model', [recorded()], { domain, world: { settings: {}, index } });
   const [{ prompt }] = jsonLines(folder, 'data/prompt_completion/train-00000-of-00001.jsonl');
   expect(JSON.stringify(prompt)).toContain('what was seen elsewhere');
   expect(JSON.stringify(prompt)).not.toContain('the answer itself');
 });
 
 it('learns no answer that may be false, and none in a state that is not known', async () => {
-  const refused = lived();
+  const refused = recorded();
   const [first] = refused.steps;
   const withRefusal = { ...first, predictions: [{ ...first.predictions[0], refused: ['it broke a rule'] }] };
   const { tables, adapted } = await exported(
     folder,
     'world-model',
     [
-      lived({ source: 'synthetic', reward: 0 }),
-      lived({ source: 'synthetic', judge: 'a judge' }),
+      recorded({ source: 'synthetic', reward: 0 }),
+      recorded({ source: 'synthetic', judge: 'a judge' }),
       { ...refused, steps: [withRefusal, ...refused.steps.slice(1)] },
       record({ task, source: 'real' }),
       record({ task: 'unknown' }),

@@ -104,7 +104,7 @@ describe('a reply that is none', () => {
 });
 
 describe('retrieval', () => {
-  const lived: ExperienceStep = {
+  const recorded: ExperienceStep = {
     source: 'real',
     backend: 'real',
     modelVersion: 'm',
@@ -127,12 +127,12 @@ describe('retrieval', () => {
   function indexOf(asked: [RetrievalQuery, number][]): ExperienceIndex {
     const retrieve = (query: RetrievalQuery, k: number) => {
       asked.push([query, k]);
-      return [{ step: lived, score: 1 }];
+      return [{ step: recorded, score: 1 }];
     };
     return { size: 1, retrieve, exact: () => undefined };
   }
 
-  it('shows what rows far enough before have lived, cut to a length', async () => {
+  it('shows what rows far enough before have recorded, cut to a length', async () => {
     const asked: [RetrievalQuery, number][] = [];
     const model = new ScriptedModel(truthful);
     const config = parseToolsModelConfig({ kind: 'tools', llm: { retrieval: { k: 7, lag: 10, sources: 'both' } } });
@@ -140,8 +140,8 @@ describe('retrieval', () => {
     await router.answer({ ...closing, row: 50 });
     expect(asked).toContainEqual([expect.objectContaining({ beforeRow: 40, sources: 'both' }), 7]);
     const [reference] = sectionsOf(model.requests[0]).Records as JsonObject[];
-    const { name, arguments: given } = lived.call;
-    expect(reference).toMatchObject({ call: name, arguments: given, operations: lived.operations });
+    const { name, arguments: given } = recorded.call;
+    expect(reference).toMatchObject({ call: name, arguments: given, operations: recorded.operations });
     expect(JSON.stringify(reference).length).toBeLessThanOrEqual(2_000);
   });
 });

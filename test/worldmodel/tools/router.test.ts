@@ -44,7 +44,7 @@ describe('a typed step by a language model', () => {
     expect(answer.cost.calls).toBe(2);
   });
 
-  it('is held to the state, with what was seen, and a read that was answered asks nobody', async () => {
+  it('is checked against the state, with the reason, and a repeated read asks no backend', async () => {
     const domain = deskDomain();
     const model = new ScriptedModel((_, { Refused }) =>
       prediction({ observation: JSON.stringify({ status: Refused === undefined ? 'closed' : 'open' }) }),

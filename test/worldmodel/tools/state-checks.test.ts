@@ -1,4 +1,4 @@
-// What is told of a state that a model changes and reads: held to it where it can be read, and counted where it cannot.
+// State checks of a model's answers: checked if they can be parsed, otherwise counted.
 
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
@@ -193,8 +193,8 @@ it.each<[string | number | boolean | null, string | number | boolean | null, boo
   ['none', null, true],
   ['yes', true, true],
   ['****', 'secret', undefined],
-])('%j beside %j: %s', (told, held, alike) => {
-  expect(isAlike(told, held)).toBe(alike);
+])('%j beside %j: %s', (claim, held, alike) => {
+  expect(isAlike(claim, held)).toBe(alike);
 });
 
 it('a read is answered as before until something changes', () => {

@@ -1,5 +1,5 @@
-// One record of a log, whatever its format, told apart by the key that holds the conversation: OpenAI messages, ShareGPT, a
-// trajectory of τ-bench, or what other-forms.ts reads.
+// One record of a log, in any format, recognized by the key that holds the conversation: OpenAI messages, ShareGPT, a
+// trajectory of τ-bench, or the formats of other-forms.ts.
 
 import { jsonrepair } from 'jsonrepair';
 import { z } from 'zod';
@@ -17,7 +17,7 @@ export interface LoggedConversation {
   readonly messages: readonly Message[];
   /** null where the log gives none. */
   readonly reward: number | null;
-  /** Where the log says that a simulator answered. */
+  /** Place of the log that names a simulator. */
   readonly simulated?: OtherForm['simulated'];
 }
 

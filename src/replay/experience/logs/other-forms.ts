@@ -1,15 +1,15 @@
-// Logs of other forms, as conversations in OpenAI's: trajectories in ATIF and ADP, Anthropic's content blocks, and the sessions
-// that Claude Code keeps, a line each message.
+// Converts logs of other formats to OpenAI conversations: ATIF and ADP trajectories, Anthropic's content blocks, and
+// sessions of Claude Code, with one message on each line.
 
 import { z } from 'zod';
 
-/** Of a form that is read as the conversation of OpenAI's chat completions. */
+/** A conversation in the form of OpenAI's chat completions. */
 export interface OtherForm {
   readonly id?: unknown;
   readonly task?: unknown;
   readonly reward?: unknown;
   readonly messages: unknown;
-  /** The row and the version of the simulator, where the log says that one answered. */
+  /** The row and version of the simulator, if the log names one. */
   readonly simulated?: { readonly row: number; readonly version: string };
 }
 
@@ -48,7 +48,7 @@ const adp = z.looseObject({
   details: z.looseObject({}).nullish(),
 });
 
-/** Undefined where it is none of these forms. */
+/** Undefined if it has none of these formats. */
 export function otherForm(record: object): OtherForm | undefined {
   const trajectory = atif.safeParse(record).data;
   if (trajectory !== undefined)
@@ -62,7 +62,7 @@ export function otherForm(record: object): OtherForm | undefined {
   return { ...rest, messages: [...first, ...messages.flatMap(ofAnthropic)] };
 }
 
-/** What our own exports say beside the conversation. */
+/** Fields of Reverie's own exports beside the conversation. */
 function known(extra: Readonly<Record<string, unknown>> | null | undefined): Omit<OtherForm, 'messages'> {
   const { task, reward, source, row, responder_version: version } = extra ?? {};
   const isSimulated = source === 'synthetic' && typeof row === 'number' && typeof version === 'string';
@@ -109,7 +109,7 @@ function ofAdp({ content, details }: z.output<typeof adp>): object[] {
   return [...first, ...messages];
 }
 
-/** Whether a content holds what the text alone would lose. */
+/** Whether a content has parts other than text. */
 function hasBlocks(content: unknown): boolean {
   return blocks.safeParse(content).data?.some(({ type }) => /^(tool_use|tool_result|thinking)$/.test(type)) ?? false;
 }
@@ -145,11 +145,11 @@ const line = z.looseObject({
   message: said.optional(),
 });
 
-/** Sessions of Claude Code in one file, whose lines belong together; what an agent's own agents did is left out. */
+/** Groups the lines of Claude Code's sessions in one file; subagents are left out. */
 export class SessionLines {
   private readonly sessions = new Map<string, { readonly where: string; readonly messages: z.output<typeof said>[] }>();
 
-  /** Whether it is a line of a session. */
+  /** Whether a record is a line of a session. */
   take(where: string, value: unknown): boolean {
     const read = line.safeParse(value).data;
     if (read === undefined) return false;
@@ -157,7 +157,7 @@ export class SessionLines {
     if (message === undefined || isSidechain || isMeta || !/^(user|assistant)$/.test(type)) return true;
     const session = this.sessions.get(sessionId) ?? { where, messages: [] };
     this.sessions.set(sessionId, session);
-    // A turn is written block by block.
+    // A turn is logged block by block.
     const last = session.messages.at(-1);
     const isSame = last?.id !== undefined && last.id === message.id;
     const [before, more] = [last?.content, message.content].map((content) => blocks.safeParse(content).data);
@@ -166,7 +166,7 @@ export class SessionLines {
     return true;
   }
 
-  /** Each as one record, in the order in which they began. */
+  /** Each session as one record, in order of their starts. */
   records(): { readonly where: string; readonly value: unknown }[] {
     return [...this.sessions].map(([id, { where, messages }]) => ({ where, value: { id, messages } }));
   }

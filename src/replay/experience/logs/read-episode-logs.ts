@@ -32,7 +32,7 @@ interface LogOptions {
   readonly scenario?: string;
   /** Skip records that cannot be read, and say which; otherwise the first is an error. */
   readonly tolerant?: boolean;
-  /** Take records that say a simulator answered, as its answers; otherwise each is one that cannot be read. */
+  /** Accept records of simulators as simulated answers; otherwise each is an unreadable record. */
   readonly simulated?: boolean;
 }
 

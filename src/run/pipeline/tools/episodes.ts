@@ -75,7 +75,7 @@ export async function synthEpisodesJob(context: Context) {
   }
 }
 
-/** Tasks without reward that are named. */
+/** Maximum number of unrewarded tasks to name. */
 const SHOWN_DEFECTS = 5;
 
 async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue | undefined) {
@@ -88,7 +88,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   const evaluationSet = episodesSet(context, parts, responder, tasks);
   const { gates, judge } = await passGates(context, parts, tasks);
   const unfit = (await lintTasks(domain, tasks)).filter(({ shuts }) => shuts);
-  for (const { task, problem } of unfit.slice(0, SHOWN_DEFECTS)) log(`No reward is given in "${task}": ${problem}.`);
+  for (const { task, problem } of unfit.slice(0, SHOWN_DEFECTS)) log(`Task "${task}" gives no reward: ${problem}.`);
   if (unfit.length > SHOWN_DEFECTS) log(`And ${unfit.length - SHOWN_DEFECTS} more: see reverie audit --tasks.`);
   const statistics = new RowStatistics();
   const ledger = new DeficitLedger();
@@ -238,7 +238,7 @@ interface Shown {
   readonly deficits: readonly Deficit[];
   readonly statistics: RowStatistics;
   readonly data: string;
-  /** How simulated users behave beside recorded ones. */
+  /** Behaviour of simulated and recorded users. */
   readonly beside: readonly Block[];
 }
 
@@ -294,7 +294,7 @@ function removedTurns({ filters }: DatasetReport): Record<string, number> {
   return Object.fromEntries(removed.map(({ name, turnsIn, turnsOut }) => [name, turnsIn - turnsOut]));
 }
 
-/** What simulated answers were held to; nothing where none was simulated. */
+/** State checks of simulated answers; empty without simulated answers. */
 function checkTable({ answeredBy, stateChecks }: RowStatistics): Block[] {
   const calls = Object.values(answeredBy).reduce((sum, count) => sum + count, 0);
   const rows = STATE_CHECKS.flatMap((name) => {
@@ -307,7 +307,7 @@ function checkTable({ answeredBy, stateChecks }: RowStatistics): Block[] {
   const columns = ['check', 'held', 'refused', 'could not be read', 'decided, of all calls'];
   const note =
     'Simulated answers against the typed state; a refused one was repaired or not used. docs/tools.md says what each check is.';
-  return [{ kind: 'table', title: 'Answers held to the state', columns, rows, note }];
+  return [{ kind: 'table', title: 'State checks of simulated answers', columns, rows, note }];
 }
 
 const LOST_TASKS = 4;
@@ -422,7 +422,7 @@ export const collectEpisodesJob = (context: JobContext<ToolsScenario>) => realEp
 export const evalEpisodesJob = (context: JobContext<ToolsScenario>) => realEpisodesJob(context, 'eval');
 
 async function realEpisodesJob(given: JobContext<ToolsScenario>, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
-  // Records are of the world as it is.
+  // Records show the world without faults.
   const isPlain = job === 'collect' && given.scenario.config.faults !== undefined;
   const config = { ...given.scenario.config, faults: undefined };
   const context = isPlain ? { ...given, scenario: { ...given.scenario, config } } : given;

@@ -341,7 +341,7 @@ export async function auditJob(context: JobContext<ToolsScenario>) {
   }
 }
 
-/** The tasks alone, of all splits, by the domain's rules. */
+/** Audits only the tasks, of all splits, by the domain's rules. */
 async function tasksAudit(context: JobContext<ToolsScenario>) {
   const { config, folder } = context.scenario;
   const domain = await makeDomain(config.domain, { folder });
@@ -365,7 +365,7 @@ async function tasksAudit(context: JobContext<ToolsScenario>) {
   }
 }
 
-/** Tasks that are not fit to be rewarded, each; what else was noticed, by kind. */
+/** Lists tasks that are unfit for rewards; counts other findings by kind. */
 function taskFacts(findings: readonly TaskFinding[]): Fact[] {
   const unfit = findings.filter(({ shuts }) => shuts);
   const notes = new Map<string, TaskFinding[]>();
@@ -407,7 +407,7 @@ async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
   return {
     ...{ job: 'audit', family: 'tools', evaluationSet, wallSeconds: context.metrics.wallSeconds },
     mustFail: suite(sound, 'must-fail.json', () => requireMustFail(sound, mustFail.limit)),
-    /** What was found of tasks; those that it `shuts` are given no reward. */
+    /** Findings about tasks; a task with `shuts` receives no reward. */
     tasks: faults,
     mustSucceed:
       able.total === 0 ? null : suite(able, 'must-succeed.json', () => requireMustSucceed(able, mustSucceed.limit)),
@@ -430,7 +430,7 @@ async function noiseOf(
   parts: ToolsParts,
   judge?: ScenarioJudge,
 ) {
-  // Loaded for this alone: synth, which passes gates, has no use for it.
+  // Imported lazily: synth, which passes gates, does not need it.
   const { toolsNoise } = await import('../../../fidelity/tools/noise.js');
   const instrument = toolsNoise({ ...parts, setup: { scenario, seed, inputs: {}, out }, judge });
   const phase = progress.phase('noise', instrument.chunks, 'tasks');
@@ -444,7 +444,7 @@ async function noiseOf(
   return { summary, figures: Object.fromEntries(metrics.map(({ key, estimate }) => [key, estimate])) };
 }
 
-/** Tasks under way at once: they wait for language models. */
+/** Concurrent tasks: they wait for language models. */
 const NOISE_TASKS = 4;
 
 const SHOWN_FAILURES = 5;
@@ -581,7 +581,7 @@ export class JudgedRows {
     return this.pipeline.progress;
   }
 
-  /** Rows in order, each once. Answers the row as it is written, which may be less than what it was: what counts everywhere. */
+  /** Rows in order, each once. Returns the row as written, possibly cut; this row counts everywhere. */
   judge(row: EpisodeRecord | FailedRow): EpisodeRecord | undefined {
     const kept = isFailed(row) ? undefined : this.pipeline.judge(row);
     if (kept !== undefined) this.lines.write(`${JSON.stringify(kept)}\n`);

@@ -390,7 +390,7 @@ export async function rowsHere(context: RowContext, parts: ToolsParts, settings:
   const episode = episodeSettings(context, parts, settings);
   return async ({ plan, task, maxSteps }, signal) => {
     try {
-      // The real environment is recorded as it judges.
+      // The real environment is recorded with its own verdicts.
       const defect = settings.source === 'real' ? undefined : await defectOf(domain, task);
       const own = { ...episode, maxSteps, withheld: episode.withheld ?? defect };
       const made = await attempted((now) => make(now, task, own, signal), plan, own);
@@ -569,7 +569,7 @@ async function amplifiedRows({ config, folder }: ToolsScenario, { domain, cast }
     const { messages, initialState, finalState, modelVersion, problems } = written;
     const end = { initialState, finalState, messages };
     const predictions = written.steps.flatMap((step) => step.predictions);
-    // Who wrote it wrote the world, too: what had to be cut for its faults is none of the agent's.
+    // The same model wrote the world: text that was cut for its faults is not the agent's.
     const facts = withAnswers(problems.length > 0 ? { doubted: problems[0] } : {}, predictions, domain.rules?.earned);
     const found = settle(verifyEpisode(domain, task, end), facts);
     const { cost, ...settled } = await settleVerdict({ task, domain, end, ...found, facts }, settings, signal);
@@ -620,9 +620,9 @@ export class RowStatistics {
   readonly failed: Record<string, number> = {};
   /** Why the first row of each of these codes failed. */
   readonly failedFor: Record<string, string> = {};
-  /** Episodes, and rows that became none, by whose doing. */
+  /** Counts of episodes and failed rows, by outcome. */
   readonly outcomes: Partial<Record<OutcomeKind, number>> = {};
-  /** Attempts before those, which were tried again. */
+  /** Earlier attempts that were retried. */
   readonly retried: Partial<Record<OutcomeKind, number>> = {};
   /** Calls by the backend that answered them. */
   readonly answeredBy: Record<string, number> = {};
@@ -630,14 +630,14 @@ export class RowStatistics {
   readonly refusedOf: Record<string, number> = {};
   /** Answers that stand after they were sent back once; by backend. */
   readonly repairedOf: Record<string, number> = {};
-  /** Simulated answers by check of the state and what it found. */
+  /** Simulated answers by state check and result. */
   readonly stateChecks: Partial<Record<StateCheck, Record<CheckFinding, number>>> = {};
-  /** Faults on purpose, by kind; and what there was to recover from, and was. */
+  /** Injected faults by kind, with the number of recoveries. */
   readonly faults: Record<string, number> = {};
   private readonly recovered = [0, 0];
   readonly returnsByTask = new Map<string, number[]>();
 
-  /** @param kept  the row as it is written, whose verdict counts: none where filters cut its end off */
+  /** @param kept  the row as written, whose verdict counts: none if filters cut its end off */
   add(row: EpisodeRecord | FailedRow, kept?: EpisodeRecord): void {
     const count = (counts: Record<string, number>, key: string) => {
       counts[key] = (counts[key] ?? 0) + 1;

@@ -120,7 +120,7 @@ export class ReferenceAgent implements ToolsPolicy {
   }
 }
 
-/** Whether the task wants the user's yes to this call, and it was not asked for yet. */
+/** Whether the task requires the user's consent to this call, and the agent has not asked for it. */
 export function mustPropose(call: CallSpec, { task, messages }: Pick<ToolsPolicyQuery, 'task' | 'messages'>): boolean {
   if (!task.verifier.confirmed?.includes(call.name) || agreementTo(call, messages) !== 'unasked') return false;
   return messages.at(-1)?.role !== 'user' || messages.at(-2)?.content !== proposalOf(call);

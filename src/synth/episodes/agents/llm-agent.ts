@@ -47,7 +47,7 @@ export class LlmAgent implements ToolsPolicy {
   }
 }
 
-/** A server without a parser for its model's calls sends them as text, which must not reach the user. */
+/** A server without a parser for its model's calls sends them as text, which must not be shown to the user. */
 function withTextCalls(reply: ChatReply, { tools }: ToolsPolicyQuery): ChatReply {
   if (reply.toolCalls.length > 0 || reply.text === '') return reply;
   const found = callsInText(reply.text, tools);

@@ -1,4 +1,4 @@
-// Calls of tools that a model wrote into its text, as its chat template taught it, where the server has no parser for them.
+// Parses tool calls in a model's text, in the syntax of its chat template, if the server has no parser for them.
 
 import { isJsonObject, type Json, type JsonObject } from '../../../core/canonical-json.js';
 
@@ -8,7 +8,7 @@ interface TextCall {
   readonly arguments: string;
 }
 
-/** Blocks that hold a call as JSON, or name the tool in their head and hold its arguments: as JSON, or as parameters each. */
+/** Blocks with a call as JSON, or with the tool's name in their head and arguments as JSON or single parameters. */
 const BLOCKS: readonly RegExp[] = [
   // Hermes and Qwen; MiniMax and others with a prefix.
   /<(?:[\w-]+:)?tool_calls?>(?<body>.*?)(?:<\/(?:[\w-]+:)?tool_calls?>|$)/gs,
@@ -22,17 +22,17 @@ const BLOCKS: readonly RegExp[] = [
   /<\|tool_call_begin\|>\s*(?:functions\.)?(?<name>[^:<\s]+)(?::\d+)?\s*<\|tool_call_argument_begin\|>(?<body>.*?)<\|tool_call_end\|>/gs,
   // DeepSeek.
   /<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?(?<name>[^\n<]+?)(?:<｜tool▁sep｜>|\n)(?<body>.*?)<｜tool▁call▁end｜>/gs,
-  // A whole reply that is a code block, or nothing but the JSON of calls.
+  // The whole reply is a code block or the JSON of calls.
   /^\s*```(?:json|tool_call|tool_code)?\s*(?<body>[[{].*[\]}])\s*```\s*$/gs,
   /^\s*(?<body>[[{].*[\]}])\s*$/gs,
 ];
-/** Left over around blocks. */
+/** Remains of tags around blocks. */
 const MARKS =
   /<\|?\/?(?:tool_calls?_section_(?:begin|end)|tool_calls?)\|?>|<｜tool▁(?:calls|outputs)▁(?:begin|end)｜>|<\|eo[mt]_id\|>/g;
 const INNER = /<(?:function=|invoke name=)"?(?<name>[^">]+)"?>(?<body>.*?)(?:<\/(?:function|invoke)>|$)/gs;
 const PARAMETER = /<parameter(?:=| name=)"?(?<key>[^">]+)"?>\n?(?<value>.*?)\n?<\/parameter>/gs;
 
-/** Calls of the tools of a domain, and the text without them; nothing where a block names none, or several of which one is unknown. */
+/** Calls of a domain's tools, and the text without them; no calls if a block names no tool, or an unknown tool occurs among several. */
 export function callsInText(
   text: string,
   known: readonly { readonly name: string; readonly parameters: JsonObject }[],
@@ -64,7 +64,7 @@ function callsOf(body: string, tools: ReadonlyMap<string, JsonObject>, name?: st
   }
   const json = body.replace(/^\s*```(?:json)?|```\s*$/g, '').trim();
   if (name !== undefined) return [{ name, arguments: json }];
-  // Several calls stand in a list, or one after the other.
+  // Several calls are a list or a sequence.
   const read = parsed(json) ?? parsed(`[${json.replace(/\}\s*[;,]?\s*\{/g, '},{')}]`);
   return [read ?? null].flat().flatMap(callOf);
 }
@@ -77,7 +77,7 @@ function callOf(value: Json): TextCall[] {
   return [{ name, arguments: typeof given === 'string' ? given : JSON.stringify(given) }];
 }
 
-/** A parameter in tags is a text, unless its schema wants something else. */
+/** A parameter in tags is text unless its schema has another type. */
 function parameterOf(text: string, schema: Json | undefined): Json {
   const isText = isJsonObject(schema ?? null) && [(schema as JsonObject).type].flat().includes('string');
   return isText ? text : (parsed(text) ?? text);

@@ -27,7 +27,7 @@ import {
 /** OpenAI: messages with arguments as JSON text, tools, and a weight for each turn of the agent. */
 export function openAiFormat({ tools, adapt }: FormatContext): EpisodeFormat {
   const features = [...lists('messages', 'tools'), { name: 'parallel_tool_calls', dtype: 'bool' }];
-  // What was never declared may have been called, too.
+  // Undeclared tools may have been called, too.
   const renamed = wireNames(tools.map((tool) => tool.function.name));
   const nameOf = (name: string) => renamed?.get(name) ?? wireNames([name])?.get(name) ?? name;
   const named = tools.map((tool) => ({ ...tool, function: { ...tool.function, name: nameOf(tool.function.name) } }));

@@ -61,7 +61,7 @@ export interface EpisodeExportOptions {
   /** Tasks beyond the domain's own, where episodes were made from them. */
   readonly tasks?: readonly ToolsTask[];
   readonly card: CardOptions;
-  /** For rows that train a world model: what it will be shown. */
+  /** For rows that train a world model: the context of its prompts. */
   readonly world?: WorldPrompt;
   /** Least reward of an episode that is written to be imitated; `any`: all of them. Default 1. */
   readonly imitation?: number | 'any';

@@ -15,13 +15,13 @@ export interface FormatContext {
   readonly tools: readonly ToolDefinition[];
   readonly taskOf: (id: string) => ToolsTask | undefined;
   readonly license: string;
-  /** What a language model that simulates the tools is shown; the usual unless given. */
+  /** Prompt settings of the language model that simulates the tools; default settings unless given. */
   readonly world?: WorldPrompt;
   /** Says of the record at hand that it could not be written as it is; each reason is counted once a record. */
   readonly adapt: Adapt;
 }
 
-/** `settings`: the section `model.llm`; `index`: where similar records are found. */
+/** `settings`: the section `model.llm`; `index`: retrieves similar records. */
 export interface WorldPrompt {
   readonly settings: object;
   readonly index?: ExperienceIndex;
@@ -79,8 +79,8 @@ export function toolDefinitions(domain: ToolsDomain): ToolDefinition[] {
 }
 
 /**
- * OpenAI's form: arguments are a JSON text, answers name the call they answer; no thoughts.
- * @param nameOf what a tool is called there
+ * OpenAI's form: arguments are JSON text, answers name their call; no reasoning.
+ * @param nameOf name of a tool in that form
  */
 export function openAiMessage(message: Message, nameOf?: (name: string) => string): JsonObject {
   if (message.role === 'tool') return { role: 'tool', tool_call_id: message.toolCallId, content: message.content };

@@ -58,7 +58,7 @@ function atifSteps(record: EpisodeRecord): JsonObject[] {
       const extra = { reward: rewards[index], loss: mask[index] };
       steps.push({ step_id, source: 'agent', ...atifTurn(message, record.messages), extra });
     } else {
-      // What a user does by its own tools is context that the agent never saw.
+      // The user's own calls are context that the agent never saw.
       const own = message.role === 'user' && message.calls && { extra: { user_calls: message.calls, loss: 0 } };
       steps.push({ step_id, source: message.role, message: message.content, ...(own as JsonObject | false) });
     }

@@ -130,7 +130,7 @@ class PreferencePairs {
       const prompt = better.messages.slice(0, fork);
       pairs.push({ prompt, chosen, rejected, score_chosen: better.reward, score_rejected: worse.reward });
       if (better.record.masked?.includes(fork)) continue;
-      // A turn is worth what all that took it there came to: one lucky episode says nothing against its siblings.
+      // A turn's value is the mean over all episodes with the same prefix: one lucky episode does not outweigh its siblings.
       const [score_chosen, score_rejected] = [better, worse].map((one) => worthOfTurn(ranked, one, fork));
       if (score_chosen <= score_rejected)
         this.adapt('left out of preference_turns: siblings that acted alike fared no better');
@@ -153,7 +153,7 @@ interface Ranked {
   readonly record: EpisodeRecord;
   readonly reward: number;
   readonly messages: readonly JsonObject[];
-  /** The same as texts, to be compared. */
+  /** Messages as texts, for comparison. */
   readonly texts: readonly string[];
 }
 
@@ -166,12 +166,12 @@ function toRanked(record: EpisodeRecord): Ranked {
   return { record, reward: record.verdict.reward!, messages, texts: messages.map(canonicalJson) };
 }
 
-/** Mean reward of the episodes that go as `one` does up to and including message `at`. */
+/** Mean reward of the episodes that equal `one` up to and including message `at`. */
 function worthOfTurn(group: readonly Ranked[], one: Ranked, at: number): number {
   return mean(group.filter(({ texts }) => sharedBy(texts, one.texts) > at).map(({ reward }) => reward));
 }
 
-/** How many messages two begin with alike. */
+/** Length of the common prefix of two episodes in messages. */
 function sharedBy(a: readonly string[], b: readonly string[]): number {
   const differs = a.findIndex((text, at) => text !== b[at]);
   return differs < 0 ? a.length : differs;

@@ -1,5 +1,5 @@
-// Rows that train a language model to simulate the tools: each answered call as the backend `llm` asks about it, in its own
-// prompt, and the reply it would have to give. A model trained on them is served and named as that backend, without further code.
+// Rows that train a language model to simulate the tools: each answered call with the prompt of the backend `llm`, and the
+// expected reply. A model trained on them works as that backend without further code.
 
 import type { JsonObject } from '../../../core/canonical-json.js';
 import { applyOperations } from '../../../env/state/operations.js';
@@ -23,7 +23,7 @@ const TABLES = {
 
 export function worldModelFormat({ domain, taskOf, world, adapt }: FormatContext): EpisodeFormat {
   const given = llmSection.parse(world?.settings) as unknown as LlmStepOptions;
-  // A record of the task itself would show the answer.
+  // A record of the same task would reveal the answer.
   const settings = { ...given, retrieval: { ...given.retrieval, exceptOwnTask: true } };
   const seen = new Set<number>();
 
@@ -57,12 +57,12 @@ export function worldModelFormat({ domain, taskOf, world, adapt }: FormatContext
 }
 
 interface AnsweredCall {
-  /** As its backend was asked; absent where what a record says of the state is not what its operations come to. */
+  /** The prompt of its backend; absent if a record's state differs from the result of its operations. */
   readonly query?: CallQuery;
   readonly prediction: Prediction;
 }
 
-/** The calls of an episode, each with the state that it was made in. */
+/** The calls of an episode, each with the state before it. */
 export function* answeredCalls(record: EpisodeRecord, domain: ToolsDomain, task: ToolsTask): Generator<AnsweredCall> {
   let state: JsonObject | undefined = initialStateOf(domain, task);
   let step = 0;
@@ -80,7 +80,7 @@ export function* answeredCalls(record: EpisodeRecord, domain: ToolsDomain, task:
   }
 }
 
-/** Answers of exact code and of the real environment are true; those of a model where exact checks found the episode right. */
+/** Answers of exact code and of the real environment are true; a model's are, if exact checks passed the episode. */
 function whyNotLearned({ backend, refused }: Prediction, { source, verdict }: EpisodeRecord): string | undefined {
   if (refused !== undefined) return 'an answer that was refused';
   if (backend === 'schema') return 'refused before a backend was asked';
@@ -89,7 +89,7 @@ function whyNotLearned({ backend, refused }: Prediction, { source, verdict }: Ep
   return isExact || isVerified ? undefined : "a model's answer in an episode that was not found right";
 }
 
-/** What the backend would have to be told for this answer; undefined where its form has no such operation. */
+/** The reply of the backend for this answer; undefined if its form lacks such an operation. */
 function replyTo({
   reasoning = '',
   operations,

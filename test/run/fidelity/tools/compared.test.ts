@@ -71,7 +71,7 @@ describe('a language model that errs', () => {
       expect(estimateOf(llm, name).value, name).toBeLessThan(1);
       expect(estimateOf(own, name).value, name).toBe(1);
     }
-    // What it spoils is failed by the simulator, and has no reward.
+    // The simulator fails the spoiled episodes, which have no reward.
     const [judged, all] = [llm, own].map((one) => estimateOf(one, 'reward-end.reward-exact').n);
     expect(judged).toBeLessThan(all);
     expect(estimateOf(llm, 'k-steps.divergence-rate').n).toBeGreaterThan(10);

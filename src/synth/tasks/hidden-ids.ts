@@ -1,4 +1,4 @@
-// Ids that a solution needs and nobody could have told: neither the user, nor the policy, nor any answer that can be read on the way.
+// Ids that a reference needs and that neither the user, the policy nor any reachable answer discloses.
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
@@ -7,7 +7,7 @@ import type { Responder } from '../../env/tools/tools-family.js';
 import { Entities, wordsOf } from './entity-swap.js';
 import { idsIn, type Played, playCalls } from './task-checks.js';
 
-interface Untold {
+interface HiddenId {
   /** Place of the call in the solution. */
   readonly at: number;
   readonly problem: string;
@@ -19,26 +19,26 @@ interface Asked {
   readonly responder: Responder;
 }
 
-/** One sentence for each, and the call that needs it. Reads are run with what is known, again and again, before an id counts as told by nobody. */
-export async function untoldIds({ domain, task, responder }: Asked, answers: Played['answers']): Promise<Untold[]> {
+/** One problem for each id, with its call. Reads are repeated with all known values before an id counts as undisclosed. */
+export async function hiddenIds({ domain, task, responder }: Asked, answers: Played['answers']): Promise<HiddenId[]> {
   const { user } = task;
-  const said = [user.opening, user.goal, user.persona, ...(user.script ?? []).map(({ say }) => say)];
-  // What a tool allows is known; what its description has for example is not.
+  const userTexts = [user.opening, user.goal, user.persona, ...(user.script ?? []).map(({ say }) => say)];
+  // Values in parameter schemas are known, except descriptions and examples.
   const offered = domain.tools.map(({ parameters }) =>
     JSON.stringify(parameters, (key, value) => (key === 'description' || key === 'examples' ? undefined : value)),
   );
-  let known = [...said, domain.policy, ...offered].join('\n');
+  let known = [...userTexts, domain.policy, ...offered].join('\n');
   let readable: Readable | undefined;
-  const spoken = [...new Set(wordsOf(said.join(' ')))].filter((word) => word.length > 3).slice(0, MOST_WORDS);
+  const spoken = [...new Set(wordsOf(userTexts.join(' ')))].filter((word) => word.length > 3).slice(0, MOST_WORDS);
   const entities = new Entities(initialStateOf(domain, task));
-  const faults = new Map<string, Untold>();
+  const faults = new Map<string, HiddenId>();
   for (const [at, { call, prediction }] of answers.entries()) {
     const ids = [...new Set([...idsIn(call.arguments), ...namesIn(call.arguments, entities)])];
     for (const id of ids) {
       if (known.includes(id)) continue;
       readable ??= await reading({ domain, task, responder }, known, entities, spoken);
       const problem = `nobody tells the "${id}" that its reference's ${call.name} needs: not the user, and no read`;
-      // What is there, and may be found in a way that could not be tried, is nobody's fault.
+      // An existing id may be reachable by reads that could not be tried.
       if (readable.text.includes(id) || (!readable.isAll && entities.find(id) !== undefined)) continue;
       if (!faults.has(id)) faults.set(id, { at, problem });
     }
@@ -50,7 +50,7 @@ export async function untoldIds({ domain, task, responder }: Asked, answers: Pla
 const ID_NAME = /(^|_)id$|Id$/;
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
-/** What names something by a number, whatever its argument is called: ids of entities, phones, zips. */
+/** Numeric names in arguments of any name: ids of entities, phones, zips. */
 function namesIn(value: Json, entities: Entities): string[] {
   if (typeof value === 'string') {
     const isName = /\d/.test(value) && !/\s/.test(value) && !DATE.test(value);
@@ -60,18 +60,18 @@ function namesIn(value: Json, entities: Entities): string[] {
   return Object.values(value).flatMap((part) => namesIn(part as Json, entities));
 }
 
-/** Words of the user that are searched for. */
+/** Maximum number of the user's words to search for. */
 const MOST_WORDS = 24;
 const ROUNDS = 4;
 const MOST_READS = 400;
 
 interface Readable {
   readonly text: string;
-  /** Whether every look-up could be tried. */
+  /** Whether every read could be tried. */
   readonly isAll: boolean;
 }
 
-/** What can be read, by tools that look up, from what is known at first. */
+/** Text reachable by read tools from the initially known text. */
 async function reading(
   { domain, task, responder }: Asked,
   known: string,
@@ -99,13 +99,13 @@ async function reading(
       }
     }
   }
-  // A look-up by nothing but ids finds what somebody told, and no more.
+  // Reads by id alone find only disclosed records.
   const isById = ({ parameters: { required } }: ToolSpec) =>
     ((required ?? []) as readonly string[]).every((name) => ID_NAME.test(name));
   return { text, isAll: readers.every((tool) => answered.has(tool.name) || isById(tool)) };
 }
 
-/** What a look-up may be given: fields of one record that were all heard of, or the id of something that was. */
+/** Possible arguments of a read: known fields of one record, or a known id. */
 function argumentsFor(
   parameters: JsonObject,
   words: ReadonlySet<string>,
@@ -120,9 +120,9 @@ function argumentsFor(
   const found = records.flatMap(([id, record]): JsonObject[] => {
     const fields = fieldsOf(record);
     const given = wanted.map(([name]) => [name, fields.get(name) ?? (ID_NAME.test(name) ? id : undefined)] as const);
-    const isHeard = ([, value]: (typeof given)[number]) =>
+    const isDisclosed = ([, value]: (typeof given)[number]) =>
       value !== undefined && (words.has(value) || partsOf(value).every((part) => words.has(part)));
-    return given.every(isHeard) ? [Object.fromEntries(given) as JsonObject] : [];
+    return given.every(isDisclosed) ? [Object.fromEntries(given) as JsonObject] : [];
   });
   if (found.length > 0 || wanted.length > 1) return found;
   const [[name]] = wanted;
@@ -136,7 +136,7 @@ function partsOf(text: string): string[] {
 
 const fieldsKnown = new WeakMap<object, ReadonlyMap<string, string>>();
 
-/** Texts that a record holds, at any depth, by their names. */
+/** Texts of a record at any depth, by field name. */
 function fieldsOf(record: JsonObject): ReadonlyMap<string, string> {
   const before = fieldsKnown.get(record);
   if (before !== undefined) return before;

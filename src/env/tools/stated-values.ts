@@ -1,45 +1,45 @@
-// What an agent told its user: a value counts as a whole token, a number as a number whatever its separators, currency or words, and
-// nothing counts that is one of several alternatives, denied, or contradicted by what is said of the same afterwards.
+// Values that an agent stated to its user. A value counts as a whole token, and a number by value, with any separators, currency or
+// words. Values that are among several alternatives, denied, or contradicted later do not count.
 
 import { type Message, spokenAt } from './message.js';
 
-/** `unread`: it was said, but no answer of a tool had held it before. */
-export type Told = 'told' | 'unread' | 'alternative' | 'untold';
+/** `unread`: the agent stated the value before any tool's answer contained it. */
+export type Match = 'stated' | 'unread' | 'alternative' | 'missing';
 
 /**
- * @param all  values that the task wants told: a list of these is no guess, one with any other value is
- * @param grounded  whether an answer of a tool must have held the value before it is said
+ * @param all  values that the task requires: a list of these is no guess, a list with any other value is
+ * @param grounded  whether a tool's answer must contain the value first
  */
-export function toldValue(
+export function matchOf(
   wanted: string,
   all: readonly string[],
   messages: readonly Message[],
   grounded: boolean,
-): Told {
+): Match {
   const sayings = messages.map((_, i) => {
     const said = spokenAt(messages, i);
     return said?.role === 'assistant' ? said.content : undefined;
   });
   let isRead = !grounded;
-  let best: Told = 'untold';
+  let best: Match = 'missing';
   for (const [i, message] of messages.entries()) {
     if (message.role === 'tool' && message.isError !== true) isRead ||= placesOf(message.content, wanted).length > 0;
     const said = sayings[i];
     if (said === undefined) continue;
-    const told = toldIn(said, sayings.slice(i + 1), wanted, all);
-    if (told === 'told' && isRead) return 'told';
-    if (told === 'told') best = 'unread';
-    else if (best === 'untold') best = told;
+    const match = matchIn(said, sayings.slice(i + 1), wanted, all);
+    if (match === 'stated' && isRead) return 'stated';
+    if (match === 'stated') best = 'unread';
+    else if (best === 'missing') best = match;
   }
   return best;
 }
 
-/** Whether a text holds a value at all, whoever says it and however. */
+/** Whether a text contains a value, in any role. */
 export function holdsValue(text: string, value: string): boolean {
   return placesOf(text, value).length > 0;
 }
 
-/** Values of a text that an agent could tell: numbers, ids, dates. */
+/** Values in a text that may be facts: numbers, ids, dates. */
 export function valuesIn(text: string): string[] {
   return tokensOf(text).flatMap((token) => (/\d/.test(token.text) ? [token.text] : []));
 }
@@ -50,23 +50,23 @@ interface Token {
   readonly end: number;
 }
 
-function toldIn(text: string, later: readonly (string | undefined)[], wanted: string, all: readonly string[]): Told {
+function matchIn(text: string, later: readonly (string | undefined)[], wanted: string, all: readonly string[]): Match {
   const places = placesOf(text, wanted);
   const values = tokensOf(text).filter((token) => /\d/.test(token.text));
   const isOther = (value: string) => !all.some((each) => isSameToken(value, each));
-  let best: Told = 'untold';
+  let best: Match = 'missing';
   for (const place of places) {
     const at = values.findIndex((value) => value.at === place.at);
     if (isDenied(text.slice(0, place.at), at < 0)) continue;
     const others = at < 0 ? otherWords(text, place) : alternativesOf(text, values, at).map((token) => token.text);
     if (others.some(isOther)) best = 'alternative';
-    else if (at >= 0 && isTakenBack(text, place, later, isOther)) best = 'alternative';
-    else return 'told';
+    else if (at >= 0 && isContradicted(text, place, later, isOther)) best = 'alternative';
+    else return 'stated';
   }
   return best;
 }
 
-/** Where a text has a value: tokens that are it, or the words as they stand. */
+/** Places of a value in a text: equal tokens, or the exact words. */
 function placesOf(text: string, wanted: string): Token[] {
   const quantity = quantityOf(wanted);
   const bare = wanted.trim().replace(/^#/, '');
@@ -87,7 +87,7 @@ function isSameToken(said: string, wanted: string): boolean {
   return numbersOf(said).some((number) => quantity.numbers.includes(number));
 }
 
-/** "not 12", "instead of 12", "more than 12"; of words only what denies them outright: "not in stock" tells of the stock. */
+/** "not 12", "instead of 12", "more than 12"; for words only direct negation: "not in stock" is about the stock. */
 const DENIED =
   /(?:\bnot(?!\s+only)|n['’]t|\bnever|\bno longer|\binstead of|\brather than|\b(?:more|less|fewer|greater|higher|lower|other) than)\s+(?:(?:exactly|quite|the|an?|have|has|had|costs?|be|get)\s+)?#?\p{Sc}?$/iu;
 const DENIED_WORDS = /(?:\bnot|n['’]t|\bnever|\bno longer)\s+$/iu;
@@ -96,8 +96,8 @@ function isDenied(before: string, isWords: boolean): boolean {
   return (isWords ? DENIED_WORDS : DENIED).test(before.slice(-60));
 }
 
-/** Whether the same is said of another value: beside it, or afterwards. "It is 10. It is 12." tells neither. */
-function isTakenBack(
+/** Whether the same sentence occurs with another value, beside it or later: "It is 10. It is 12." states neither. */
+function isContradicted(
   text: string,
   place: Token,
   later: readonly (string | undefined)[],
@@ -120,7 +120,7 @@ function isTakenBack(
   );
 }
 
-/** What stands around a value, without what joins one sentence to the next. */
+/** The words around a value, without conjunctions between sentences. */
 function frame(words: string): string {
   return fold(words)
     .replace(/^\s*(?:(?:or|and|no|sorry|maybe|perhaps|actually)\b[\s,:]*)+/, '')
@@ -133,14 +133,14 @@ function sentencesOf(text: string): { readonly at: number; readonly end: number 
   return [...ends, text.length].map((end, i) => ({ at: i === 0 ? 0 : ends[i - 1], end }));
 }
 
-/** Values this many and more in a row, with only commas between, are a list to choose from. */
+/** Minimum length of a comma-separated list that counts as alternatives. */
 const LISTED = 3;
 const OR = /^(?:\s*[\p{L}\p{Sc}%]+){0,2}\s*,?\s*\b(?:and\/)?or\b(?:\s+(?:maybe|perhaps|even|possibly))?\s*#?\p{Sc}?$/iu;
 const COMMA = /^\s*[,;|–]\s*#?\p{Sc}?$/u;
 const AND = /^\s*,?\s*(?:and|&)\s*#?\p{Sc}?$/iu;
 const UNSURE = /\b(?:either|maybe|perhaps|possibly|could be|might be|may be|one of|any of)\b[^.!?]*$/iu;
 
-/** The values said as others that might be meant beside one: joined by "or", by a dash or in a bare list, but not by "and". */
+/** Alternatives beside a value: joined by "or", by a dash or in a plain list, but not by "and". */
 function alternativesOf(text: string, values: readonly Token[], at: number): readonly Token[] {
   const gap = (i: number) => text.slice(values[i].end, values[i + 1]?.at);
   const isNumber = (i: number) => numbersOf(values[i].text).length > 0;
@@ -162,7 +162,7 @@ const JOINED_BEFORE = /([\p{L}-]+)\s*,?\s+or\s+(?:(?:the|an?|by|in|on|with|as)\s
 const JOINED_AFTER =
   /^(?:\s*,\s*[\p{L}-]+)*\s*,?\s+or\s+(?:(?:the|an?|by|in|on|with|as)\s+)?(?!so\b|not\b|less\b|more\b|later\b|earlier\b|otherwise\b|else\b)([\p{L}-]+)\s*(?:[.!?;]|$)/iu;
 
-/** Words that are given to choose from beside others: "lamp or torch." */
+/** Alternative words: "lamp or torch." */
 function otherWords(text: string, { at, end }: Token): string[] {
   return [JOINED_BEFORE.exec(text.slice(0, at)), JOINED_AFTER.exec(text.slice(end))].flatMap((found) =>
     found === null ? [] : [found[1]],
@@ -172,7 +172,7 @@ function otherWords(text: string, { at, end }: Token): string[] {
 /** A number with its separators: 1,120.50 or 1.120,50 or 1'120 or 12,5. */
 const NUMBER =
   /[-−]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:['’\u00a0\u202f]\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}|\d+\.\d+|\d+,\d{1,2}(?![\d,])|\d+)/y;
-/** Ids, dates, times and other words, with what holds them together. */
+/** Ids, dates, times and other words, with their inner punctuation. */
 const WORD = /[\p{L}\p{N}]+(?:[-_][\p{L}\p{N}]+|(?<=\d)[.:/](?=\d)[\p{L}\p{N}]+)*/uy;
 
 const UNITS = [...'zero one two three four five six seven eight nine ten eleven twelve thirteen'.split(' ')].concat(
@@ -180,7 +180,7 @@ const UNITS = [...'zero one two three four five six seven eight nine ten eleven 
 );
 const TENS = 'twenty thirty forty fifty sixty seventy eighty ninety'.split(' ');
 
-/** The number that a word is; "one" where it counts: not "no one", "this one", "one of". */
+/** The number that a word spells; "one" only as a number: not "no one", "this one", "one of". */
 function spelled(word: string, before: string, after: string): string | undefined {
   const [tens, unit, ...rest] = word.toLowerCase().split('-');
   if (rest.length > 0) return undefined;
@@ -204,7 +204,7 @@ function tokensOf(text: string): Token[] {
     WORD.lastIndex = at;
     const word = WORD.exec(text)?.[0] ?? '';
     const number = NUMBER.exec(text)?.[0] ?? '';
-    // "12kg" tells 12, "12-B" and "2026-05-12" are names of their own.
+    // "12kg" is the number 12; "12-B" and "2026-05-12" are names.
     const isUnit = /^\p{L}*$/u.test(word.slice(number.length)) || number.length > word.length;
     const token = number !== '' && isUnit ? number : word;
     const end = at + token.length;
@@ -212,13 +212,13 @@ function tokensOf(text: string): Token[] {
       number === '' ? spelled(word, text.slice(Math.max(0, at - 12), at), text.slice(end, end + 6)) : undefined;
     if (token !== '') tokens.push({ text: counted ?? token, at, end });
     at += Math.max(1, token.length);
-    // The rest of "12kg" is its unit.
+    // Skips the unit of "12kg".
     if (token === number && token !== '') while (/\p{L}/u.test(text[at] ?? '')) at++;
   }
   return tokens;
 }
 
-/** The numbers that a text may be, without its currency or percent sign: "1.120" is read in either way of writing. */
+/** Possible numbers of a text, without currency or percent sign: "1.120" has two readings. */
 function numbersOf(text: string): number[] {
   const bare = text
     .trim()
@@ -249,27 +249,27 @@ function unitNamed(name: string): string | undefined {
   return SAME_UNITS.find((names) => names.includes(name.toLowerCase()))?.[0];
 }
 
-/** The unit that is written beside a number, where it is one of those that can be told apart. */
+/** The unit beside a number, if it is a known one. */
 function unitAt(text: string, { at, end }: Token): string | undefined {
   const before = /(\p{Sc}|\b[A-Z]{3})\s?$/u.exec(text.slice(Math.max(0, at - 5), at))?.[1];
   const after = /^\s?(\p{Sc}|%|\p{L}+)/u.exec(text.slice(end, end + 16))?.[1];
   return unitNamed(before ?? '') ?? unitNamed(after ?? '');
 }
 
-/** A number with or without a unit, whole: "$1,120.50", "12 EUR", "3 days", "25 %". */
+/** Parses a number with or without a unit: "$1,120.50", "12 EUR", "3 days", "25 %". */
 function quantityOf(text: string): { readonly numbers: readonly number[]; readonly unit?: string } | undefined {
   const [, before, number, after] =
     /^\s*(\p{Sc}|[A-Z]{3}\s)?\s*([-−]?\d[\d.,'’\u00a0\u202f]*)\s*(\p{Sc}|%|\p{L}+)?\s*$/u.exec(text) ?? [];
   const numbers = number === undefined ? [] : numbersOf(number);
   const [left, right] = [before, after].map((unit) => (unit === undefined ? undefined : unitNamed(unit.trim())));
-  // "12B" and "7 May" are no quantities.
+  // "12B" and "7 May" are not quantities.
   if (numbers.length === 0 || (before && !left) || (after && !right)) return undefined;
   return { numbers, unit: left ?? right };
 }
 
 const MONTHS = 'january february march april may june july august september october november december'.split(' ');
 
-/** A date in words, where it is wanted as 2030-03-22: "22 March", "March 22nd, 2030", "22 Mar 2030"; another year is another date. */
+/** Finds a date such as 2030-03-22 in words: "22 March", "March 22nd, 2030", "22 Mar 2030"; another year is another date. */
 function datesIn(text: string, wanted: string): Token[] {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(wanted) ?? [];
   const name = MONTHS[Number(month) - 1];
@@ -282,7 +282,7 @@ function datesIn(text: string, wanted: string): Token[] {
   });
 }
 
-/** Several words, as they stand: no letter or digit may go on at either end. */
+/** Finds an exact phrase that no letter or digit extends. */
 function phrasesIn(text: string, phrase: string): Token[] {
   const words = phrase.trim().replaceAll(/(?<=\d),(?=\d{3})/g, '');
   const written = words
