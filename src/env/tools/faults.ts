@@ -453,7 +453,7 @@ function withTrueAnswers(messages: readonly Message[], faults: readonly Fault[])
 }
 
 /** What an agent that knows of faults does about them. */
-export interface Recovery {
+interface Recovery {
   /** Ids of calls that are to be made again, and of those that only looked at what came of a lost answer. */
   readonly uncounted: ReadonlySet<string>;
   /** To be called before anything else. */

@@ -2,7 +2,7 @@
 
 import { Rng } from '../../core/rng.js';
 
-export const MANNERS = ['short', 'vague', 'impatient', 'withholding'] as const;
+const MANNERS = ['short', 'vague', 'impatient', 'withholding'] as const;
 export type Manner = (typeof MANNERS)[number];
 
 /** What a model is told of the manner of its turn. */

@@ -89,7 +89,7 @@ function recordsOf(call: ObservedCall): SeenRecord[] {
 }
 
 /** Records of an answer, as far as it shows any: the one it is about first. */
-export type ReadRecords = (call: ObservedCall) => SeenRecord[];
+type ReadRecords = (call: ObservedCall) => SeenRecord[];
 
 /** Of a state that is known. Fields that reads show otherwise than the state has them are made of something else, and left out. */
 function readerOf(state: Records, logs: readonly ObservedLog[]): ReadRecords {
@@ -192,7 +192,7 @@ export interface Beliefs {
 }
 
 /** What a call is taken to change beyond what its answer shows. */
-export type Predict = (state: JsonObject, call: ObservedCall) => readonly Operation[];
+type Predict = (state: JsonObject, call: ObservedCall) => readonly Operation[];
 
 /** @param state what all logs begin with, where that is known */
 export function beliefsOf(logs: readonly ObservedLog[], state?: JsonObject, predict: Predict = () => []): Beliefs {

@@ -411,7 +411,7 @@ export interface EpisodeLimits {
 }
 
 /** Records worth showing for a call, best first, as they are shown. */
-export type RecordsOf = (call: ToolCall, callsBefore: readonly ToolCall[]) => readonly JsonObject[];
+type RecordsOf = (call: ToolCall, callsBefore: readonly ToolCall[]) => readonly JsonObject[];
 
 /** What one call adds to the text of its episode. */
 interface Addition {
