@@ -1,9 +1,8 @@
 // Rules declared in rules.yaml: what they do with calls, what they hold others to, and what is said of wrong ones.
 
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
@@ -15,9 +14,9 @@ import { makeRouter } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { testData } from '../../data.js';
 import { fixture } from './library.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
-const root = mkdtempSync(join(tmpdir(), 'reverie-declared-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder('declared');
 
 const bolts = fixture('bolts');
 const BOLTS = Object.fromEntries(readdirSync(bolts).map((name) => [name, readFileSync(join(bolts, name), 'utf8')]));

@@ -1,8 +1,7 @@
 // By whose doing an episode came out as it did: what the policy cannot have caused is never a reward of 0.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { reverieError } from '../../../src/core/errors.js';
-import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { type EpisodeFacts, settle } from '../../../src/env/tools/outcome.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
@@ -10,10 +9,7 @@ import type { Responder, ToolsPolicy, UserSimulator } from '../../../src/env/too
 import { attempted, planRow, type RowPlan, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { libraryEnvironment, loadLibrary, SOLUTION } from './library.js';
 
-let domain: ToolsDomain;
-beforeAll(async () => {
-  domain = await loadLibrary();
-});
+const domain = await loadLibrary();
 afterAll(() => domain.close());
 
 /** The rules, with this changed in answers to `lend_book`. */

@@ -1,8 +1,7 @@
 // Family text over the same core: a house of two rooms.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { checkEnvironment, describeReport } from '../../../src/env/check-environment.js';
-import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { loadDomain } from '../../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
@@ -10,11 +9,8 @@ import { textEnvironment } from '../../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import { fixture, libraryEnvironment, loadLibrary } from './library.js';
 
-let domain: ToolsDomain;
 
-beforeAll(async () => {
-  domain = await loadDomain(fixture('cellar'));
-});
+const domain = await loadDomain(fixture('cellar'));
 afterAll(() => domain.close());
 
 function makeCellar(maxSteps = 20) {

@@ -1,20 +1,16 @@
 // Episodes of tools in the library fixture: what is answered, by whom, how it ends, and that a failed step changes nothing.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import { checkEnvironment, describeReport } from '../../../src/env/check-environment.js';
-import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { withTasks } from '../../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Responder, ToolsStepInfo } from '../../../src/env/tools/tools-family.js';
 import { call, libraryEnvironment, loadLibrary, SOLUTION } from './library.js';
 
-let domain: ToolsDomain;
 
-beforeAll(async () => {
-  domain = await loadLibrary();
-});
+const domain = await loadLibrary();
 afterAll(() => domain.close());
 
 const infoOf = ({ info }: { info: unknown }) => info as ToolsStepInfo;

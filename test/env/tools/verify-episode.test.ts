@@ -1,19 +1,16 @@
 // Verdicts: each part of a verifier, what counts as told and as called, and when nothing is decided.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
-import type { CallSpec, ToolsDomain, ToolsTask, VerifierSpec } from '../../../src/env/tools/domain.js';
+import type { CallSpec, ToolsTask, VerifierSpec } from '../../../src/env/tools/domain.js';
 import { type Message, spokenMessages } from '../../../src/env/tools/message.js';
 import { referenceStateOf } from '../../../src/env/tools/situation.js';
 import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
 import { testData } from '../../data.js';
 import { loadLibrary } from './library.js';
 
-let domain: ToolsDomain;
 
-beforeAll(async () => {
-  domain = await loadLibrary();
-});
+const domain = await loadLibrary();
 afterAll(() => domain.close());
 
 const taskOf = (id: string) => domain.tasks.find((task) => task.id === id) as ToolsTask;

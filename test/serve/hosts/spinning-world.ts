@@ -1,13 +1,12 @@
 // A world of tools with a rule that never comes to an end, and one that counts.
 
-import { cpSync, mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { cpSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '../../temporary-folder.js';
 
 /** Copies it to a folder of its own, which is a scenario. */
 export function spinningWorld(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-spinning-'));
+  const folder = temporaryFolder('spinning');
   cpSync(fileURLToPath(new URL('spinning', import.meta.url)), folder, { recursive: true });
   return folder;
 }

@@ -1,24 +1,23 @@
 // What all formats share: the folder, its shards and splits, the card; and the two plainest formats.
 
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { testData } from '../../data.js';
 import { call, record } from '../episode-records.js';
 import { exported, jsonLines, parquetRows } from './exported.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
 let root: string;
 let folder: string;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'reverie-episodes-'));
+  root = temporaryFolder('episodes');
   folder = join(root, 'set');
 });
 
-afterEach(() => rmSync(root, { recursive: true }));
 
 const frontMatter = (card: string) => parse(card.split('---\n')[1]);
 

@@ -1,9 +1,6 @@
 // The export `world-model`: what the backend `llm` asks about a call, and a reply that it reads as the recorded answer.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { Json } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import { stateHash } from '../../../src/env/state/state.js';
@@ -15,12 +12,12 @@ import { llmSection } from '../../../src/worldmodel/llm/entry.js';
 import { LlmStepModel, type LlmStepOptions } from '../../../src/worldmodel/llm/step-model.js';
 import { NO_COST, parcelDomain, parcelTask, type RecordSpec, record } from '../episode-records.js';
 import { exported, jsonLines } from './exported.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-world-model-'));
+  folder = temporaryFolder('world-model');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const domain = parcelDomain({ tasks: [parcelTask('move')] });
 const [{ id: task }] = domain.tasks;
