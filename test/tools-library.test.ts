@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import * as tools from '../src/tools.js';
-import { type ControlledModel, startControlledModel } from './controlled/controlled-model.js';
+import { startControlledModel } from './controlled/controlled-model.js';
 import { nativeDomain, scenarioFolder } from './controlled/native-domain.js';
 import { temporaryFolder } from './temporary-folder.js';
 

@@ -1,7 +1,6 @@
 // Taking a step back without a snapshot, and going on from a snapshot with a seed of one's own.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ToolsDomain } from '../../src/env/tools/domain.js';
+import { afterAll, expect, test } from 'vitest';
 import { loadDomain } from '../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
@@ -9,13 +8,9 @@ import { textEnvironment } from '../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import { fixture, libraryEnvironment, loadLibrary, SOLUTION } from './tools/library.js';
 
-let library: ToolsDomain;
-let cellar: ToolsDomain;
 
-beforeAll(async () => {
-  library = await loadLibrary();
-  cellar = await loadDomain(fixture('cellar'));
-});
+const library = await loadLibrary();
+const cellar = await loadDomain(fixture('cellar'));
 afterAll(() => {
   library.close();
   cellar.close();

@@ -3,7 +3,6 @@
 
 import { afterAll, describe, expect, it } from 'vitest';
 import type { ToolsTask } from '../../../src/env/tools/domain.js';
-import type { RunningServer } from '../../../src/serve/index.js';
 import { serveScenarios } from '../../serve/running-server.js';
 import { act, begin, environmentOf, on } from './episodes.js';
 

@@ -1,7 +1,7 @@
 // Faults on purpose: each kind on the service desk, what a right agent does then, and what one that takes no notice comes to.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import { makeDomain } from '../../../src/env/tools/domains.js';
 import { type FaultRule, faultsSchema, withFaults } from '../../../src/env/tools/faults.js';
 import type { Fault } from '../../../src/env/tools/prediction.js';
@@ -14,12 +14,8 @@ import { ScriptedAgent } from '../../../src/synth/episodes/agents/scripted-agent
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { loadLibrary } from './library.js';
 
-let desk: ToolsDomain;
-let library: ToolsDomain;
-beforeAll(async () => {
-  desk = await makeDomain({ id: 'helpdesk' });
-  library = await loadLibrary();
-});
+const desk = await makeDomain({ id: 'helpdesk' });
+const library = await loadLibrary();
 afterAll(() => {
   desk.close();
   library.close();

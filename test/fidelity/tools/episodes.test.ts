@@ -1,9 +1,8 @@
 // Whole episodes in simulations whose errors were put in by hand: how long they keep to what happened, and what they reward.
 
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
-import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
@@ -24,21 +23,17 @@ import { wrappedRules } from './wrapped-rules.js';
 
 const EPISODES = 60;
 
-let domain: ToolsDomain;
-let sequences: TrueSequence[];
-beforeAll(async () => {
-  domain = await nativeDomain('helpdesk');
-  const records = await Promise.all(Array.from({ length: EPISODES }, (_, row) => episode(rulesResponder(domain), row)));
-  const carried = await Promise.all(
-    records.map(async ({ id, task: name, messages }): Promise<TrueSequence> => {
-      const task = domain.tasks.find((each) => each.id === name)!;
-      const { steps } = await carryOutForReal(domain, task, messages);
-      const known = steps.map(({ prediction: { observation, isError }, state }) => ({ observation, isError, state }));
-      return { id, task, messages, steps: known };
-    }),
-  );
-  sequences = carried.filter(({ steps }) => steps.length > 0);
-});
+const domain = await nativeDomain('helpdesk');
+const records = await Promise.all(Array.from({ length: EPISODES }, (_, row) => episode(rulesResponder(domain), row)));
+const carried = await Promise.all(
+  records.map(async ({ id, task: name, messages }): Promise<TrueSequence> => {
+    const task = domain.tasks.find((each) => each.id === name)!;
+    const { steps } = await carryOutForReal(domain, task, messages);
+    const known = steps.map(({ prediction: { observation, isError }, state }) => ({ observation, isError, state }));
+    return { id, task, messages, steps: known };
+  }),
+);
+const sequences = carried.filter(({ steps }) => steps.length > 0);
 
 function episode(responder: Responder, row: number, task = domain.tasks[row % domain.tasks.length]) {
   const environment = new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user: new ScriptedUser() });

@@ -1,5 +1,4 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import type { RunningServer } from '../../../src/serve/index.js';
 import { ask, serveScenarios } from '../running-server.js';
 
 

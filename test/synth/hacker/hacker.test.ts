@@ -1,7 +1,7 @@
 // The automatic hacker: what can be had for nothing is found, with planted judges and simulators that can be taken in; honest
 // ones raise no alarm.
 
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
@@ -15,12 +15,8 @@ import { Judge, judgeEpisode } from '../../../src/worldmodel/reward/judge.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { DoubleModel, sectionOf, truthfulModel, verdict } from '../../worldmodel/reward/judge-models.js';
 
-let domain: ToolsDomain;
-let rubrics: ToolsDomain;
-beforeAll(async () => {
-  domain = await nativeDomain('helpdesk');
-  rubrics = withRubrics(domain);
-});
+const domain = await nativeDomain('helpdesk');
+const rubrics = withRubrics(domain);
 
 /** The same tasks, decided by a judge alone. */
 function withRubrics(of: ToolsDomain): ToolsDomain {

@@ -1,8 +1,8 @@
 // The step that lost an episode, on episodes run in the real service desk that were made to be lost.
 
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
-import type { CallSpec, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { CallSpec } from '../../../src/env/tools/domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
@@ -12,14 +12,9 @@ import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js'
 import { lostStep } from '../../../src/synth/signals/deficits.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 
-let domain: ToolsDomain;
-let task: ToolsTask;
-let solution: readonly CallSpec[];
-beforeAll(async () => {
-  domain = await nativeDomain('helpdesk');
-  task = domain.tasks.find(({ id }) => id === 'unlock-after-holiday')!;
-  solution = task.reference!.calls;
-});
+const domain = await nativeDomain('helpdesk');
+const task = domain.tasks.find(({ id }) => id === 'unlock-after-holiday')!;
+const solution = task.reference!.calls;
 
 /** Lives the turns, then says good-bye; truncated after `maxSteps`. */
 function lived(turns: readonly (CallSpec | string)[], maxSteps = 30): Promise<EpisodeRecord> {

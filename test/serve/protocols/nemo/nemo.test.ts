@@ -1,7 +1,6 @@
 // As NeMo-Gym's gymnasium_agent speaks (responses_api_agents/gymnasium_agent): by the facts of its source.
 
 import { afterAll, describe, expect, it } from 'vitest';
-import type { RunningServer } from '../../../../src/serve/index.js';
 import { serveScenarios } from '../../running-server.js';
 import { helpdeskReference } from '../reference-calls.js';
 

@@ -2,7 +2,6 @@
 // do better. Whole episodes are played by OpenEnv's own client (openenv-client.test.ts) and by test/e2e/golden.test.ts.
 
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import type { RunningServer } from '../../../../src/serve/index.js';
 import { serveScenarios } from '../../running-server.js';
 import { FramesClient, type Reply } from './frames-client.js';
 
