@@ -2,11 +2,8 @@
 
 import { afterAll, expect, test } from 'vitest';
 import { loadDomain } from '../../src/env/tools/load-domain.js';
-import { rulesResponder } from '../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../src/env/tools/text-environment.js';
-import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
-import { fixture, libraryEnvironment, loadLibrary, SOLUTION } from './tools/library.js';
+import { fixture, rulesEnvironment, loadLibrary, SOLUTION } from './tools/library.js';
 
 
 const library = await loadLibrary();
@@ -17,7 +14,7 @@ afterAll(() => {
 });
 
 test('an episode of tools is as it was, and so is the stream of its seeds', async () => {
-  const env = libraryEnvironment(library);
+  const env = rulesEnvironment(library);
   const unbegun = env.mark();
   const { info } = await env.reset();
   unbegun();
@@ -38,12 +35,7 @@ test('an episode of tools is as it was, and so is the stream of its seeds', asyn
 
 test('an episode of text too, its end included', async () => {
   const env = textEnvironment(
-    new ToolsEpisodeEnvironment({
-      id: 'cellar',
-      domain: cellar,
-      responder: rulesResponder(cellar),
-      user: new ScriptedUser(),
-    }),
+    rulesEnvironment(cellar),
   );
   await env.reset({ seed: 1 });
   for (const action of ['take lamp', 'go cellar']) await env.step(action);

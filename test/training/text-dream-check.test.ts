@@ -3,12 +3,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Prediction } from '../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../src/env/tools/text-environment.js';
-import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import type { CallQuery, Responder } from '../../src/env/tools/tools-family.js';
 import { areFalse, checkDream, textGroups } from '../../src/training/text-loop.js';
 import { attic, attics, atticTraining } from '../rl/text/attic-training.js';
+import { rulesEnvironment } from '../env/tools/library.js';
 
 const clone = { tasks: 2, epochs: 30, lr: 3e-3 };
 
@@ -25,7 +24,7 @@ async function checkedAgainst(change: (exact: Prediction, query: CallQuery) => P
   };
   const environment = () =>
     textEnvironment(
-      new ToolsEpisodeEnvironment({ id: 'attics', domain, responder, user: new ScriptedUser(), maxSteps: 15 }),
+      rulesEnvironment(domain, { responder, maxSteps: 15 }),
     );
   const environments = [environment(), environment(), environment()];
   const tasks = Array.from({ length: 16 }, (_, i) => training.parts.tasks[i % 2]);

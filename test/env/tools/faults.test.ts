@@ -6,13 +6,11 @@ import { makeDomain } from '../../../src/env/tools/domains.js';
 import { type FaultRule, faultsSchema, withFaults } from '../../../src/env/tools/faults.js';
 import type { Fault } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
-import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { ToolsAction, ToolsPolicy, ToolsStepInfo } from '../../../src/env/tools/tools-family.js';
 import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agents.js';
 import { ScriptedAgent } from '../../../src/synth/episodes/agents/scripted-agent.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
-import { loadLibrary } from './library.js';
+import { loadLibrary, rulesEnvironment } from './library.js';
 
 const desk = await makeDomain({ id: 'helpdesk' });
 const library = await loadLibrary();
@@ -26,7 +24,7 @@ const task = (id = 'unlock-after-holiday') => desk.tasks.find((one) => one.id ==
 
 function environment(rules: readonly FaultRule[], domain = desk, waits = false) {
   const responder = withFaults(rulesResponder(domain), domain, rules, { waits });
-  return new ToolsEpisodeEnvironment({ id: 'desk', domain, responder, user: new ScriptedUser() });
+  return rulesEnvironment(domain, { responder });
 }
 
 /** Takes no notice of what it is told of faults. */
@@ -206,7 +204,7 @@ it('tells who answers what really happened: no outage, and no half answer', asyn
     return inner.answer(query, signal);
   };
   const responder = withFaults({ ...inner, answer }, library, rules);
-  const env = new ToolsEpisodeEnvironment({ id: 'library', domain: library, responder, user: new ScriptedUser() });
+  const env = rulesEnvironment(library, { responder });
   await env.reset({ task: 'lend-dune', seed: 1 });
   const given = [['get_member'], ['find_books'], ['lend_book'], ['get_member']] as const;
   const args = {

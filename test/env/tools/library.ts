@@ -1,4 +1,4 @@
-// The library fixture, for tests: its domain, its real environment, and short ways to write actions.
+// The library fixture, for tests, real environments of domains, and short ways to write actions.
 
 import { fileURLToPath } from 'node:url';
 import type { Json } from '../../../src/core/canonical-json.js';
@@ -13,9 +13,10 @@ export const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${nam
 
 export const loadLibrary = () => loadDomain(fixture('library'));
 
-export function libraryEnvironment(domain: ToolsDomain, options: Partial<ToolsEnvironmentOptions> = {}) {
-  const responder = rulesResponder(domain);
-  return new ToolsEpisodeEnvironment({ id: 'library', domain, responder, user: new ScriptedUser(), ...options });
+/** The real environment of a domain, with a scripted user, where `options` say nothing else. */
+export function rulesEnvironment(domain: ToolsDomain, options: Partial<ToolsEnvironmentOptions> = {}) {
+  const { responder = rulesResponder(domain), ...others } = options;
+  return new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user: new ScriptedUser(), ...others });
 }
 
 /** An action of one call. */

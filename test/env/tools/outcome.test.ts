@@ -7,7 +7,7 @@ import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import type { Responder, ToolsPolicy, UserSimulator } from '../../../src/env/tools/tools-family.js';
 import { attempted, planRow, type RowPlan, runEpisode } from '../../../src/synth/episodes/run-episode.js';
-import { libraryEnvironment, loadLibrary, SOLUTION } from './library.js';
+import { rulesEnvironment, loadLibrary, SOLUTION } from './library.js';
 
 const domain = await loadLibrary();
 afterAll(() => domain.close());
@@ -82,7 +82,7 @@ describe('an episode ends', () => {
   test.each(cases)(
     '$name, and says so, in a snapshot of it, too',
     async ({ change, options, steps, outcome, reward }) => {
-      const make = () => libraryEnvironment(domain, { ...options, ...(change && { responder: answering(change) }) });
+      const make = () => rulesEnvironment(domain, { ...options, ...(change && { responder: answering(change) }) });
       const [env, other] = [make(), make()];
       await env.reset({ task: 'lend-dune', seed: 1 });
       for (const action of SOLUTION.slice(0, steps - 1)) await env.step(action);
@@ -114,7 +114,7 @@ describe('a row that fails by nothing that the agent did', () => {
     (now: RowPlan) => {
       plans.push(now);
       const responder = now.attempt <= times ? answering(change) : rulesResponder(domain);
-      return runEpisode(libraryEnvironment(domain, { responder }), policy, task(), now, settings);
+      return runEpisode(rulesEnvironment(domain, { responder }), policy, task(), now, settings);
     };
 
   test('is tried again from the same start under another id, and the row says so', async () => {

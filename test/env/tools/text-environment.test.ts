@@ -7,7 +7,7 @@ import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
-import { fixture, libraryEnvironment, loadLibrary } from './library.js';
+import { fixture, rulesEnvironment, loadLibrary } from './library.js';
 
 
 const domain = await loadDomain(fixture('cellar'));
@@ -61,6 +61,6 @@ test('snapshots of other families and domains of other tools are refused', async
   const snapshot = env.tools.snapshot();
   expect(() => env.restore(snapshot)).toThrow(expect.objectContaining({ code: 'SNAPSHOT_MISMATCH' }));
   const library = await loadLibrary();
-  expect(() => textEnvironment(libraryEnvironment(library))).toThrow(/the one tool "act"/);
+  expect(() => textEnvironment(rulesEnvironment(library))).toThrow(/the one tool "act"/);
   library.close();
 });

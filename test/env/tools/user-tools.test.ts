@@ -13,6 +13,7 @@ import { GIVES_UP, mannerOf } from '../../../src/env/tools/user-manner.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { LlmUser } from '../../../src/worldmodel/llm/llm-user.js';
 import { ScriptedModel, sectionsOf } from '../../worldmodel/tools/scripted-model.js';
+import { rulesEnvironment } from './library.js';
 
 const parameters = { type: 'object', properties: {} };
 const rules: ToolRules = {
@@ -159,13 +160,7 @@ test('friction is drawn by seed and turn, at its share, and loses nothing that a
 
 test('patience ends it with a word, as the agent’s failure', async () => {
   const of = domain();
-  const env = new ToolsEpisodeEnvironment({
-    id: 'modem',
-    domain: of,
-    responder: rulesResponder(of),
-    user: new ScriptedUser(),
-    patience: 2,
-  });
+  const env = rulesEnvironment(of, { patience: 2 });
   await env.reset({ seed: 1 });
   await env.step({ content: 'Hm.' });
   const end = await env.step({ content: 'Hm?' });

@@ -4,8 +4,6 @@ import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
-import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { toolsKSteps } from '../../../src/fidelity/k-steps.js';
 import { toolsRewardEnd } from '../../../src/fidelity/reward-end.js';
@@ -20,6 +18,7 @@ import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js'
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { findingOf, judgedOf, metricOf } from './desk-questions.js';
 import { wrappedRules } from './wrapped-rules.js';
+import { rulesEnvironment } from '../../env/tools/library.js';
 
 const EPISODES = 60;
 
@@ -36,7 +35,7 @@ const carried = await Promise.all(
 const sequences = carried.filter(({ steps }) => steps.length > 0);
 
 function episode(responder: Responder, row: number, task = domain.tasks[row % domain.tasks.length]) {
-  const environment = new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user: new ScriptedUser() });
+  const environment = rulesEnvironment(domain, { responder });
   const agent = new ReferenceAgent([0, 0.3][row % 2]);
   const plan = planRow(row, { seed: 3, groupSize: 1, branchAt: 0 });
   return runEpisode(environment, agent, task, plan, {

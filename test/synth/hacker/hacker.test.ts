@@ -7,13 +7,12 @@ import { applyOperations } from '../../../src/env/state/operations.js';
 import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import type { Operation, Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
-import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { type FindTricksRequest, findTricks } from '../../../src/synth/hacker/find-tricks.js';
 import { Judge, judgeEpisode } from '../../../src/worldmodel/reward/judge.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { DoubleModel, sectionOf, truthfulModel, verdict } from '../../worldmodel/reward/judge-models.js';
+import { rulesEnvironment } from '../../env/tools/library.js';
 
 const domain = await nativeDomain('helpdesk');
 const rubrics = withRubrics(domain);
@@ -27,7 +26,7 @@ function withRubrics(of: ToolsDomain): ToolsDomain {
 function request(of: ToolsDomain, responder: Responder, model?: DoubleModel, seed = 1): FindTricksRequest {
   const judge = model && new Judge(model, { votes: 1 });
   return {
-    environment: () => new ToolsEpisodeEnvironment({ id: 'h', domain: of, responder, user: new ScriptedUser() }),
+    environment: () => rulesEnvironment(of, { responder }),
     tasks: of.tasks,
     config: { tasks: 4, plays: 64, repeats: 2 },
     settings: {

@@ -3,14 +3,12 @@
 import { describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import type { CallSpec } from '../../../src/env/tools/domain.js';
-import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
-import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { ToolsAction } from '../../../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { lostStep } from '../../../src/synth/signals/deficits.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
+import { rulesEnvironment } from '../../env/tools/library.js';
 
 const domain = await nativeDomain('helpdesk');
 const task = domain.tasks.find(({ id }) => id === 'unlock-after-holiday')!;
@@ -18,12 +16,7 @@ const solution = task.reference!.calls;
 
 /** Lives the turns, then says good-bye; truncated after `maxSteps`. */
 function lived(turns: readonly (CallSpec | string)[], maxSteps = 30): Promise<EpisodeRecord> {
-  const environment = new ToolsEpisodeEnvironment({
-    id: 'desk',
-    domain,
-    responder: rulesResponder(domain),
-    user: new ScriptedUser(),
-  });
+  const environment = rulesEnvironment(domain);
   const act = ({ step }: { readonly step: number }) => ({
     action: actionOf(turns[step] ?? 'Good-bye.', step),
     cost: NO_COST,

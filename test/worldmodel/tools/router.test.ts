@@ -10,6 +10,7 @@ import { makeRouter, Router } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { deskDomain, deskQuery, deskRules, realDesk } from './desk.js';
 import { CALL_COST, prediction, ScriptedModel, sectionsOf, truthful } from './scripted-model.js';
+import { rulesEnvironment } from '../../env/tools/library.js';
 
 const config = (changes: object = {}) => parseToolsModelConfig({ kind: 'tools', ...changes });
 const closing = deskQuery('close_ticket', { ticket_id: 'T1001' });
@@ -49,10 +50,7 @@ describe('a typed step by a language model', () => {
     const model = new ScriptedModel((_, { Refused }) =>
       prediction({ observation: JSON.stringify({ status: Refused === undefined ? 'closed' : 'open' }) }),
     );
-    const env = new ToolsEpisodeEnvironment({
-      ...{ id: 'desk', domain, user: new ScriptedUser() },
-      responder: await makeRouter(config({ backends: ['llm'] }), { domain, model }),
-    });
+    const env = rulesEnvironment(domain, { responder: await makeRouter(config({ backends: ['llm'] }), { domain, model }) });
     await env.reset({ seed: 1 });
     const read = { content: null, toolCalls: [{ id: '', name: 'get_ticket', arguments: { ticket_id: 'T1001' } }] };
     const first = (await env.step(read)).info.predictions as Prediction[];
