@@ -4,5 +4,6 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
 export function testData<T>(path: string): T {
-  return parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as T;
+  const text = readFileSync(new URL(path, import.meta.url), 'utf8');
+  return (path.endsWith('.json') ? JSON.parse(text) : parse(text)) as T;
 }
