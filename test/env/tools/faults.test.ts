@@ -11,7 +11,7 @@ import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agen
 import { ScriptedAgent } from '../../../src/synth/episodes/agents/scripted-agent.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { testData } from '../../data.js';
-import { loadLibrary, rulesEnvironment } from './library.js';
+import { call, loadLibrary, rulesEnvironment } from './library.js';
 
 const desk = await makeDomain({ id: 'helpdesk' });
 const library = await loadLibrary();
@@ -88,10 +88,6 @@ describe.each(CASES)('%s', (_, rule, times, heedlessReward) => {
 });
 
 describe('what a right agent does', () => {
-  const call = (name: string, args = {}): ToolsAction => ({
-    toolCalls: [{ id: '', name, arguments: args }],
-    content: null,
-  });
   const unlock = call('restore_access', { employee_id: 'EMP-1042', action: 'unlock' });
   const ACTIONS = {
     verify: call('verify_identity', { employee_id: 'EMP-1042', badge_number: 'LK-41042' }),
@@ -137,7 +133,7 @@ it('shows the state as it was, where an answer is stale, and never twice what is
   const seen: (string | undefined)[] = [];
   for (const name of ['get_member', 'lend_book', 'get_member']) {
     const given = { member_id: 'M1', ...(name === 'lend_book' && { book_id: 'B1' }) };
-    const { info } = await env.step({ content: null, toolCalls: [{ id: '', name, arguments: given }] });
+    const { info } = await env.step(call(name, given));
     const [{ observation, fault }] = (info as unknown as ToolsStepInfo).predictions;
     seen.push(observation, fault?.kind);
   }
@@ -150,10 +146,7 @@ it('is late for real where it is served, and stops where it is told to', async (
   await env.reset({ task: 'lend-dune', seed: 1 });
   const before = env.snapshot();
   const stop = AbortSignal.timeout(30);
-  const step = env.step(
-    { content: null, toolCalls: [{ id: '', name: 'get_member', arguments: { member_id: 'M1' } }] },
-    stop,
-  );
+  const step = env.step(call('get_member', { member_id: 'M1' }), stop);
   await expect(step).rejects.toMatchObject({ name: 'AbortError' });
   expect(env.snapshot()).toEqual(before);
 });
@@ -177,7 +170,7 @@ it('tells who answers what really happened: no outage, and no half answer', asyn
     find_books: { text: 'Dune' },
     lend_book: { member_id: 'M1', book_id: 'B1' },
   };
-  for (const [name] of given) await env.step({ content: null, toolCalls: [{ id: '', name, arguments: args[name] }] });
+  for (const [name] of given) await env.step(call(name, args[name]));
   const [, , , last] = env.messages.flatMap((one) => (one.role === 'tool' ? [one.content] : []));
   expect(env.end.faults?.map(({ kind }) => kind)).toEqual(['error', 'truncated', 'lost-answer']);
   expect(heard.at(-1)).toMatch(/^2: .*Dune Messiah.* \| \{"lent":"Dune"/);
