@@ -11,7 +11,7 @@ import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agen
 import { ScriptedAgent } from '../../../src/synth/episodes/agents/scripted-agent.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { testData } from '../../data.js';
-import { call, loadLibrary, rulesEnvironment } from './library.js';
+import { call, loadLibrary, rulesEnvironment, LIVED } from './library.js';
 
 const desk = await makeDomain({ id: 'helpdesk' });
 const library = await loadLibrary();
@@ -35,12 +35,8 @@ const heedless: ToolsPolicy = {
 };
 
 async function played(rules: readonly FaultRule[], agent: ToolsPolicy = new ReferenceAgent(), seed = 5) {
-  const settings = {
-    ...{ scenario: 'test', scenarioHash: 'hash', seed, source: 'real' as const, responderVersion: 'rules' },
-    ...{ userVersion: 'scripted', maxSteps: 40, weigh: () => 1 },
-  };
   const plan = planRow(0, { seed, groupSize: 1, branchAt: 0 });
-  const record = await runEpisode(environment(rules), agent, task(), plan, settings);
+  const record = await runEpisode(environment(rules), agent, task(), plan, { ...LIVED, seed });
   const faults = record.steps.flatMap(({ predictions }) => predictions.flatMap(({ fault }) => fault ?? []));
   const checks = record.verdict.checks.filter(({ name }) => name.startsWith('fault: '));
   return { record, faults, checks, reward: record.return };

@@ -29,3 +29,9 @@ export const SOLUTION: readonly ToolsAction[] = [
   call('lend_book', { member_id: 'M1', book_id: 'B1' }),
   { content: 'Dune is yours, it is due on 2030-03-22.' },
 ];
+
+/** Settings of an episode in which nothing matters but that it is played. */
+export const LIVED = {
+  ...{ scenario: 'test', scenarioHash: 'hash', seed: 5, source: 'real', maxSteps: 40 },
+  ...{ responderVersion: 'rules', userVersion: 'scripted', weigh: () => 1 },
+} as const;

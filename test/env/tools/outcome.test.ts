@@ -7,7 +7,7 @@ import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import type { Responder, ToolsPolicy, UserSimulator } from '../../../src/env/tools/tools-family.js';
 import { attempted, planRow, type RowPlan, runEpisode } from '../../../src/synth/episodes/run-episode.js';
-import { rulesEnvironment, loadLibrary, SOLUTION } from './library.js';
+import { rulesEnvironment, loadLibrary, SOLUTION, LIVED } from './library.js';
 
 const domain = await loadLibrary();
 afterAll(() => domain.close());
@@ -95,10 +95,7 @@ describe('an episode ends', () => {
 });
 
 describe('a row that fails by nothing that the agent did', () => {
-  const settings = {
-    ...{ scenario: 's', scenarioHash: 'h', seed: 3, source: 'synthetic' as const, maxSteps: 9, weigh: () => 1 },
-    ...{ responderVersion: 'r', userVersion: 'u' },
-  } as const;
+  const settings = { ...LIVED, seed: 3, source: 'synthetic', maxSteps: 9 } as const;
   const policy: ToolsPolicy = {
     version: 'p',
     act: ({ step }) => ({

@@ -18,7 +18,7 @@ import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js'
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { findingOf, judgedOf, metricOf } from './desk-questions.js';
 import { wrappedRules } from './wrapped-rules.js';
-import { rulesEnvironment } from '../../env/tools/library.js';
+import { rulesEnvironment, LIVED } from '../../env/tools/library.js';
 
 const EPISODES = 60;
 
@@ -38,16 +38,7 @@ function episode(responder: Responder, row: number, task = domain.tasks[row % do
   const environment = rulesEnvironment(domain, { responder });
   const agent = new ReferenceAgent([0, 0.3][row % 2]);
   const plan = planRow(row, { seed: 3, groupSize: 1, branchAt: 0 });
-  return runEpisode(environment, agent, task, plan, {
-    scenario: domain.id,
-    scenarioHash: domain.version,
-    seed: 3,
-    source: 'synthetic',
-    responderVersion: responder.version,
-    userVersion: 'scripted',
-    maxSteps: 30,
-    weigh: () => 1,
-  });
+  return runEpisode(environment, agent, task, plan, { ...LIVED, seed: 3, source: 'synthetic', maxSteps: 30 });
 }
 
 function simulatedBy(responder: Responder) {

@@ -5,12 +5,7 @@ import { makeDomain } from '../../../src/env/tools/domains.js';
 import { carryOutForReal } from '../../../src/fidelity/tools/episodes.js';
 import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agents.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
-import { rulesEnvironment } from '../../env/tools/library.js';
-
-const SETTINGS = {
-  ...{ scenario: 'test', scenarioHash: 'hash', seed: 5, source: 'real' as const, responderVersion: 'rules' },
-  ...{ userVersion: 'scripted', maxSteps: 40, weigh: () => 1 },
-} as const;
+import { rulesEnvironment, LIVED } from '../../env/tools/library.js';
 
 /** What answers at once, after it kept the thread for a while; and how often it was asked. */
 async function slowDesk() {
@@ -40,7 +35,7 @@ it('stops where it is told to', async () => {
     rulesEnvironment(domain);
   const live = (signal?: AbortSignal) => {
     const plan = planRow(0, { seed: 0, groupSize: 1, branchAt: 0 });
-    return runEpisode(environment(), new ReferenceAgent(0), task, plan, SETTINGS, signal);
+    return runEpisode(environment(), new ReferenceAgent(0), task, plan, LIVED, signal);
   };
   const { messages } = await live();
   const calls = asked.times;

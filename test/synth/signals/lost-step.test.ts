@@ -8,7 +8,7 @@ import type { EpisodeRecord } from '../../../src/replay/experience/experience.js
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { lostStep } from '../../../src/synth/signals/deficits.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
-import { rulesEnvironment } from '../../env/tools/library.js';
+import { rulesEnvironment, LIVED } from '../../env/tools/library.js';
 
 const domain = await nativeDomain('helpdesk');
 const task = domain.tasks.find(({ id }) => id === 'unlock-after-holiday')!;
@@ -22,9 +22,8 @@ function lived(turns: readonly (CallSpec | string)[], maxSteps = 30): Promise<Ep
     cost: NO_COST,
   });
   const plan = planRow(0, { seed: 1, groupSize: 1, branchAt: 0 });
-  const settings = { scenario: 's', scenarioHash: '0', seed: 1, source: 'synthetic', maxSteps } as const;
-  const who = { responderVersion: 'r', userVersion: 'u', weigh: () => 1 };
-  return runEpisode(environment, { version: 'told', act }, task, plan, { ...settings, ...who });
+  const settings = { ...LIVED, seed: 1, source: 'synthetic', maxSteps } as const;
+  return runEpisode(environment, { version: 'told', act }, task, plan, settings);
 }
 
 function actionOf(turn: CallSpec | string, step: number): ToolsAction {
