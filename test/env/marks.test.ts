@@ -3,8 +3,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { loadDomain } from '../../src/env/tools/load-domain.js';
 import { textEnvironment } from '../../src/env/tools/text-environment.js';
-import { fixture, rulesEnvironment, loadLibrary, SOLUTION } from './tools/library.js';
-
+import { fixture, loadLibrary, rulesEnvironment, SOLUTION } from './tools/library.js';
 
 const library = await loadLibrary();
 const cellar = await loadDomain(fixture('cellar'));
@@ -34,9 +33,7 @@ test('an episode of tools is as it was, and so is the stream of its seeds', asyn
 });
 
 test('an episode of text too, its end included', async () => {
-  const env = textEnvironment(
-    rulesEnvironment(cellar),
-  );
+  const env = textEnvironment(rulesEnvironment(cellar));
   await env.reset({ seed: 1 });
   for (const action of ['take lamp', 'go cellar']) await env.step(action);
   const takeBack = env.mark();

@@ -3,8 +3,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import { type TextEnvironment, textEnvironment } from '../../src/env/tools/text-environment.js';
 import { GamePlay, gamesDomain, NOTHING_HAPPENS } from '../../src/games/pddl/text-game.js';
-import { ATTIC, ATTIC_PROBLEM, attic } from './attic.js';
 import { rulesEnvironment } from '../env/tools/library.js';
+import { ATTIC, ATTIC_PROBLEM, attic } from './attic.js';
 
 const WALKTHROUGH = [
   'open crate',
@@ -35,9 +35,7 @@ function games(change: (problem: string) => string = (problem) => problem) {
 }
 
 function environment({ domain } = games()): TextEnvironment {
-  return textEnvironment(
-    rulesEnvironment(domain, { maxSteps: 50 }),
-  );
+  return textEnvironment(rulesEnvironment(domain, { maxSteps: 50 }));
 }
 
 describe('games as a domain', () => {

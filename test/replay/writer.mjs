@@ -7,8 +7,16 @@ const { ReplayBuffer } = await import(buffers);
 const { allocateBatch } = await import(columns);
 let buffer = await ReplayBuffer.load(folder).catch(() => undefined);
 if (buffer?.size !== rows) buffer = new ReplayBuffer({ capacity: rows, obsDim: 20, actionDim: 5, source: 'real' });
-const provenance = { source: 'real', backend: 'real', modelVersion: '', scenario: 's', policyVersion: 'p', seed: 0,
-  episode: new Float64Array(rows), step: new Uint32Array(rows) };
+const provenance = {
+  source: 'real',
+  backend: 'real',
+  modelVersion: '',
+  scenario: 's',
+  policyVersion: 'p',
+  seed: 0,
+  episode: new Float64Array(rows),
+  step: new Uint32Array(rows),
+};
 const batch = allocateBatch(rows, 20, 5);
 try {
   for (;;) {

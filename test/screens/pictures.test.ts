@@ -11,8 +11,8 @@ import { chromiumProgram } from '../../src/screens/screen-player.js';
 import type { ScreensDomainOptions } from '../../src/screens/screens-domain.js';
 import type { Turn } from '../../src/serve/core/session-contract.js';
 import { stepResult } from '../../src/serve/protocols/mcp.js';
-import { pagesDomain } from './fixture.js';
 import { rulesEnvironment } from '../env/tools/library.js';
+import { pagesDomain } from './fixture.js';
 
 const open: ToolsDomain[] = [];
 afterEach(() => {

@@ -11,8 +11,8 @@ import { viewOf } from '../../src/kinds/registry.js';
 import { screenEnvironment } from '../../src/screens/screen-environment.js';
 import { chromiumProgram } from '../../src/screens/screen-player.js';
 import type { ScreensDomainOptions } from '../../src/screens/screens-domain.js';
-import { pagesDomain } from './fixture.js';
 import { rulesEnvironment } from '../env/tools/library.js';
+import { pagesDomain } from './fixture.js';
 
 const open: ToolsDomain[] = [];
 afterEach(() => {
@@ -34,9 +34,7 @@ function domainOf(name: string, options: Partial<ScreensDomainOptions> = {}): To
 }
 
 function lived(domain: ToolsDomain) {
-  return screenEnvironment(
-    rulesEnvironment(domain),
-  );
+  return screenEnvironment(rulesEnvironment(domain));
 }
 
 /** The id of the element whose line in the tree has these words. */
@@ -95,8 +93,7 @@ describe('a page of scripts', () => {
 describe('a screen as an environment', () => {
   it('keeps every promise of the contract', async () => {
     const domain = order();
-    const make = () =>
-      rulesEnvironment(domain);
+    const make = () => rulesEnvironment(domain);
     const report = await checkEnvironment(viewOf(domain, make) as never, { seed: 3 });
     expect(report.checks.filter(({ passed }) => !passed)).toEqual([]);
   }, 60_000);

@@ -6,8 +6,8 @@ import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { textEnvironment } from '../../src/env/tools/text-environment.js';
 import type { CallQuery, Responder } from '../../src/env/tools/tools-family.js';
 import { areFalse, checkDream, textGroups } from '../../src/training/text-loop.js';
-import { attic, attics, atticTraining } from '../rl/text/attic-training.js';
 import { rulesEnvironment } from '../env/tools/library.js';
+import { attic, attics, atticTraining } from '../rl/text/attic-training.js';
 
 const clone = { tasks: 2, epochs: 30, lr: 3e-3 };
 
@@ -22,10 +22,7 @@ async function checkedAgainst(change: (exact: Prediction, query: CallQuery) => P
     trusts: (backend) => backend === 'rules',
     answer: async (query) => change(await rules.answer(query), query),
   };
-  const environment = () =>
-    textEnvironment(
-      rulesEnvironment(domain, { responder, maxSteps: 15 }),
-    );
+  const environment = () => textEnvironment(rulesEnvironment(domain, { responder, maxSteps: 15 }));
   const environments = [environment(), environment(), environment()];
   const tasks = Array.from({ length: 16 }, (_, i) => training.parts.tasks[i % 2]);
   const parts = { ...training.parts, tasks, dream: { environments: async () => environments } };

@@ -5,8 +5,8 @@ import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { textEnvironment } from '../../src/env/tools/text-environment.js';
 import { textGroups } from '../../src/training/text-loop.js';
 import { roundsOf, type TextMode } from '../../src/training/text-training.js';
-import { attics, atticTraining } from '../rl/text/attic-training.js';
 import { rulesEnvironment } from '../env/tools/library.js';
+import { attics, atticTraining } from '../rl/text/attic-training.js';
 
 const clone = { tasks: 2, epochs: 30, lr: 3e-3 };
 

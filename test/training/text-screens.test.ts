@@ -10,14 +10,13 @@ import { viewOf } from '../../src/kinds/registry.js';
 import type { TextPolicy, TextSituation } from '../../src/rl/text/text-policy.js';
 import { RandomAgent } from '../../src/synth/episodes/agents/baseline-agents.js';
 import { playTexts, TextPolicyAgent, whoAnswered } from '../../src/training/text-play.js';
-import { pagesDomain } from '../screens/fixture.js';
 import { rulesEnvironment } from '../env/tools/library.js';
+import { pagesDomain } from '../screens/fixture.js';
 
 const domain = pagesDomain('order');
 afterAll(() => domain.close());
 
-const make = () =>
-  rulesEnvironment(domain, { maxSteps: 12 });
+const make = () => rulesEnvironment(domain, { maxSteps: 12 });
 
 /** Does first what its list says first, by what it reads. */
 function buyer(shown: TextSituation[]): TextPolicy {

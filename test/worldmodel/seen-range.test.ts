@@ -5,8 +5,8 @@ import { Dream } from '../../src/worldmodel/dream.js';
 import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
 import { isWithin, seenRange, widenedRange } from '../../src/worldmodel/seen-range.js';
-import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 import { temporaryFolder } from '../temporary-folder.js';
+import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 
 const rows = linearTransitions(400, Rng.fromSeed(1));
 const folder = temporaryFolder('seen');

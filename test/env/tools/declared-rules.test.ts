@@ -13,8 +13,8 @@ import { checkProposal } from '../../../src/worldmodel/tools/checks.js';
 import { makeRouter } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { testData } from '../../data.js';
-import { fixture } from './library.js';
 import { temporaryFolder } from '../../temporary-folder.js';
+import { fixture } from './library.js';
 
 const root = temporaryFolder('declared');
 
@@ -36,13 +36,16 @@ async function load(
 }
 
 describe('declared rules', () => {
-  it.each(testData<[string, JsonObject, unknown, object[]][]>('env/tools/bolts-answers.yaml'))('answer %s %j', async (name, given, answer, operations) => {
-    const { rules, initialState } = await load(RULES);
-    const outcome = rules!.execute(initialState, { id: 'c', name, arguments: given });
-    expect(typeof answer === 'string' ? outcome.observation : JSON.parse(outcome.observation)).toEqual(answer);
-    expect([outcome.operations.length, outcome.operations]).toMatchObject([operations.length, operations]);
-    expect(rules!.invariants(initialState, applyOperations(initialState, outcome.operations))).toEqual([]);
-  });
+  it.each(testData<[string, JsonObject, unknown, object[]][]>('env/tools/bolts-answers.yaml'))(
+    'answer %s %j',
+    async (name, given, answer, operations) => {
+      const { rules, initialState } = await load(RULES);
+      const outcome = rules!.execute(initialState, { id: 'c', name, arguments: given });
+      expect(typeof answer === 'string' ? outcome.observation : JSON.parse(outcome.observation)).toEqual(answer);
+      expect([outcome.operations.length, outcome.operations]).toMatchObject([operations.length, operations]);
+      expect(rules!.invariants(initialState, applyOperations(initialState, outcome.operations))).toEqual([]);
+    },
+  );
 
   it('are the backend rules, and part of the version', async () => {
     const domain = await load(RULES);
@@ -114,15 +117,18 @@ describe('declared rules', () => {
     expect(found?.join()).toContain('settle does not answer so');
   });
 
-  it.each(testData<[string, string, string][]>('env/tools/wrong-rules.yaml'))('%s as %s: one error with file, line and expression', async (from, to, said) => {
-    expect(RULES).toContain(from);
-    const error = await load(RULES.replace(from, to)).then(
-      () => 'no error',
-      ({ message }: Error) => message,
-    );
-    expect(error).toMatch(new RegExp(said));
-    expect(error).toMatch(/rules\.yaml/);
-  });
+  it.each(testData<[string, string, string][]>('env/tools/wrong-rules.yaml'))(
+    '%s as %s: one error with file, line and expression',
+    async (from, to, said) => {
+      expect(RULES).toContain(from);
+      const error = await load(RULES.replace(from, to)).then(
+        () => 'no error',
+        ({ message }: Error) => message,
+      );
+      expect(error).toMatch(new RegExp(said));
+      expect(error).toMatch(/rules\.yaml/);
+    },
+  );
 
   it.each([
     ['rules.js', 'export const tools = {};', /both rules\.js and/],

@@ -11,7 +11,7 @@ import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agen
 import { ScriptedAgent } from '../../../src/synth/episodes/agents/scripted-agent.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { testData } from '../../data.js';
-import { call, loadLibrary, rulesEnvironment, LIVED } from './library.js';
+import { call, LIVED, loadLibrary, rulesEnvironment } from './library.js';
 
 const desk = await makeDomain({ id: 'helpdesk' });
 const library = await loadLibrary();
@@ -110,17 +110,16 @@ describe('what a right agent does', () => {
     ];
   }
 
-  it.each(testData<[string, object, (keyof typeof ACTIONS)[], number, string?]>('env/tools/right-agents.yaml'))(
-    '%s',
-    async (_, rule, actions, reward, reason) => {
-      const [given, problems] = await verdictOf(
-        rule,
-        actions.map((name) => ACTIONS[name]),
-      );
-      expect([given, problems.length > 0]).toEqual([reward, reason !== undefined]);
-      if (reason !== undefined) expect(problems[0]).toMatch(new RegExp(reason));
-    },
-  );
+  it.each(
+    testData<[string, object, (keyof typeof ACTIONS)[], number, string | undefined][]>('env/tools/right-agents.yaml'),
+  )('%s', async (_, rule, actions, reward, reason) => {
+    const [given, problems] = await verdictOf(
+      rule,
+      actions.map((name) => ACTIONS[name]),
+    );
+    expect([given, problems.length > 0]).toEqual([reward, reason !== undefined]);
+    if (reason !== undefined) expect(problems[0]).toMatch(new RegExp(reason));
+  });
 });
 
 it('shows the state as it was, where an answer is stale, and never twice what is the same', async () => {

@@ -8,6 +8,7 @@ import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { type ToolsEnvironmentOptions, ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { ToolsAction } from '../../../src/env/tools/tools-family.js';
+import type { EpisodeSettings } from '../../../src/synth/episodes/run-episode.js';
 
 export const fixture = (name: string) => fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url));
 
@@ -31,7 +32,7 @@ export const SOLUTION: readonly ToolsAction[] = [
 ];
 
 /** Settings of an episode in which nothing matters but that it is played. */
-export const LIVED = {
+export const LIVED: EpisodeSettings = {
   ...{ scenario: 'test', scenarioHash: 'hash', seed: 5, source: 'real', maxSteps: 40 },
   ...{ responderVersion: 'rules', userVersion: 'scripted', weigh: () => 1 },
-} as const;
+};

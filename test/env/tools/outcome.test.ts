@@ -7,7 +7,7 @@ import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import type { Responder, ToolsPolicy, UserSimulator } from '../../../src/env/tools/tools-family.js';
 import { attempted, planRow, type RowPlan, runEpisode } from '../../../src/synth/episodes/run-episode.js';
-import { rulesEnvironment, loadLibrary, SOLUTION, LIVED } from './library.js';
+import { LIVED, loadLibrary, rulesEnvironment, SOLUTION } from './library.js';
 
 const domain = await loadLibrary();
 afterAll(() => domain.close());

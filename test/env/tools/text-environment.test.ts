@@ -7,8 +7,7 @@ import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
-import { fixture, rulesEnvironment, loadLibrary } from './library.js';
-
+import { fixture, loadLibrary, rulesEnvironment } from './library.js';
 
 const domain = await loadDomain(fixture('cellar'));
 afterAll(() => domain.close());

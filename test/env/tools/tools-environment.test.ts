@@ -7,8 +7,7 @@ import { withTasks } from '../../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Responder, ToolsStepInfo } from '../../../src/env/tools/tools-family.js';
-import { call, rulesEnvironment, loadLibrary, SOLUTION } from './library.js';
-
+import { call, loadLibrary, rulesEnvironment, SOLUTION } from './library.js';
 
 const domain = await loadLibrary();
 afterAll(() => domain.close());

@@ -13,7 +13,7 @@ import { GIVES_UP, mannerOf } from '../../../src/env/tools/user-manner.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { LlmUser } from '../../../src/worldmodel/llm/llm-user.js';
 import { ScriptedModel, sectionsOf } from '../../worldmodel/tools/scripted-model.js';
-import { rulesEnvironment, LIVED } from './library.js';
+import { LIVED, rulesEnvironment } from './library.js';
 
 const parameters = { type: 'object', properties: {} };
 const rules: ToolRules = {

@@ -9,7 +9,6 @@ import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
 import { testData } from '../../data.js';
 import { loadLibrary } from './library.js';
 
-
 const domain = await loadLibrary();
 afterAll(() => domain.close());
 
@@ -73,9 +72,12 @@ describe('what the user was told', () => {
     expect(verdictOf({ communicate: [text] }, messages).checks[0].passed).toBe(passed);
   });
 
-  test.each(testData<[string, string, boolean][]>('env/tools/said.yaml'))('"%s" in "%s": %s', (wanted, said, passed) => {
-    expect(verdictOf({ communicate: [wanted] }, [say(said)]).checks[0].passed).toBe(passed);
-  });
+  test.each(testData<[string, string, boolean][]>('env/tools/said.yaml'))(
+    '"%s" in "%s": %s',
+    (wanted, said, passed) => {
+      expect(verdictOf({ communicate: [wanted] }, [say(said)]).checks[0].passed).toBe(passed);
+    },
+  );
 
   test('may be taken back later', () => {
     const wanted = { communicate: ['12'] };

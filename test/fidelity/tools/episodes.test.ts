@@ -16,9 +16,9 @@ import {
 import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agents.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
+import { LIVED, rulesEnvironment } from '../../env/tools/library.js';
 import { findingOf, judgedOf, metricOf } from './desk-questions.js';
 import { wrappedRules } from './wrapped-rules.js';
-import { rulesEnvironment, LIVED } from '../../env/tools/library.js';
 
 const EPISODES = 60;
 

@@ -66,9 +66,12 @@ describe('calculate', () => {
     expect(calculate(expression)).toBe(text);
   });
 
-  test.each(testData<[string, string][]>('packs/tau-bench/calculations-wrong.yaml'))('%j fails as in Python', (expression, message) => {
-    expect(() => calculate(expression)).toThrow(new CalculationError(message));
-  });
+  test.each(testData<[string, string][]>('packs/tau-bench/calculations-wrong.yaml'))(
+    '%j fails as in Python',
+    (expression, message) => {
+      expect(() => calculate(expression)).toThrow(new CalculationError(message));
+    },
+  );
 
   test.each([
     ['a tower of powers', '9**9**9**9'],

@@ -7,8 +7,8 @@ import { groupEstimators } from '../../../src/rl/group-estimators.js';
 import { relevanceSchema } from '../../../src/rl/text/relevance.js';
 import { TextLearner, type TextObjective } from '../../../src/rl/text/text-learner.js';
 import { newProgress, type TextGroupSettings, type TextTraining } from '../../../src/training/text-training.js';
-import { ATTIC, ATTIC_PROBLEM } from '../../games/attic.js';
 import { rulesEnvironment } from '../../env/tools/library.js';
+import { ATTIC, ATTIC_PROBLEM } from '../../games/attic.js';
 
 /**
  * Games that differ in what has to lie in the chest, told apart by the words of the goal.
@@ -34,9 +34,7 @@ export function attics(reached = (thing: string) => `(in ${thing} chest)`) {
 }
 
 export function attic(domain = attics(), maxSteps = 15) {
-  return textEnvironment(
-    rulesEnvironment(domain, { maxSteps }),
-  );
+  return textEnvironment(rulesEnvironment(domain, { maxSteps }));
 }
 
 export const PLAIN: TextObjective = { clipLow: 0.2, clipHigh: 0.28, klCoefficient: 0, entropyCoefficient: 0 };

@@ -7,7 +7,8 @@ const [{ loadAnyScenario }, { openServable }, { openSessions }] = await Promise.
   JSON.parse(modules).map((url) => import(url)),
 );
 const served = [];
-for (const name of names) served.push(await openServable(await loadAnyScenario(name), { folder, real: true, log: () => {} }));
+for (const name of names)
+  served.push(await openServable(await loadAnyScenario(name), { folder, real: true, log: () => {} }));
 const sessions = await openSessions(served, { persist });
 const verbs = {
   open: ({ env, id }) => sessions.open({ env, id, owner: 'local' }),

@@ -5,7 +5,7 @@ import { makeDomain } from '../../../src/env/tools/domains.js';
 import { carryOutForReal } from '../../../src/fidelity/tools/episodes.js';
 import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agents.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
-import { rulesEnvironment, LIVED } from '../../env/tools/library.js';
+import { LIVED, rulesEnvironment } from '../../env/tools/library.js';
 
 /** What answers at once, after it kept the thread for a while; and how often it was asked. */
 async function slowDesk() {
@@ -31,8 +31,7 @@ function soon(): AbortSignal {
 it('stops where it is told to', async () => {
   const { domain, asked } = await slowDesk();
   const task = domain.tasks.find(({ reference }) => (reference?.calls.length ?? 0) > 3)!;
-  const environment = () =>
-    rulesEnvironment(domain);
+  const environment = () => rulesEnvironment(domain);
   const live = (signal?: AbortSignal) => {
     const plan = planRow(0, { seed: 0, groupSize: 1, branchAt: 0 });
     return runEpisode(environment(), new ReferenceAgent(0), task, plan, LIVED, signal);

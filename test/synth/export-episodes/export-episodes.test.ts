@@ -6,9 +6,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { testData } from '../../data.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { call, record } from '../episode-records.js';
 import { exported, jsonLines, parquetRows } from './exported.js';
-import { temporaryFolder } from '../../temporary-folder.js';
 
 let root: string;
 let folder: string;
@@ -17,7 +17,6 @@ beforeEach(() => {
   root = temporaryFolder('episodes');
   folder = join(root, 'set');
 });
-
 
 const frontMatter = (card: string) => parse(card.split('---\n')[1]);
 

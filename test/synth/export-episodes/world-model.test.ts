@@ -10,9 +10,9 @@ import { ExperienceStore } from '../../../src/replay/experience/store.js';
 import { answeredCalls } from '../../../src/synth/export/episodes/world-model.js';
 import { llmSection } from '../../../src/worldmodel/llm/entry.js';
 import { LlmStepModel, type LlmStepOptions } from '../../../src/worldmodel/llm/step-model.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { NO_COST, parcelDomain, parcelTask, type RecordSpec, record } from '../episode-records.js';
 import { exported, jsonLines } from './exported.js';
-import { temporaryFolder } from '../../temporary-folder.js';
 
 let folder: string;
 beforeEach(() => {

@@ -11,8 +11,8 @@ import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { type FindTricksRequest, findTricks } from '../../../src/synth/hacker/find-tricks.js';
 import { Judge, judgeEpisode } from '../../../src/worldmodel/reward/judge.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
-import { DoubleModel, sectionOf, truthfulModel, verdict } from '../../worldmodel/reward/judge-models.js';
 import { rulesEnvironment } from '../../env/tools/library.js';
+import { DoubleModel, sectionOf, truthfulModel, verdict } from '../../worldmodel/reward/judge-models.js';
 
 const domain = await nativeDomain('helpdesk');
 const rubrics = withRubrics(domain);

@@ -9,7 +9,6 @@ import { heldOut, induce, tryRules } from '../../../src/synth/induction/induce.j
 import { proposeTasks } from '../../../src/synth/induction/proposed-tasks.js';
 import { hotelEpisodes, hotelTools } from './hotel.js';
 
-
 const episodes = await hotelEpisodes();
 const domain = { tools: hotelTools() };
 const induction = induce(episodes, domain);

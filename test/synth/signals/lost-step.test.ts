@@ -8,7 +8,7 @@ import type { EpisodeRecord } from '../../../src/replay/experience/experience.js
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { lostStep } from '../../../src/synth/signals/deficits.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
-import { rulesEnvironment, LIVED } from '../../env/tools/library.js';
+import { LIVED, rulesEnvironment } from '../../env/tools/library.js';
 
 const domain = await nativeDomain('helpdesk');
 const task = domain.tasks.find(({ id }) => id === 'unlock-after-holiday')!;

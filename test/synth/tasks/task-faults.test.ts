@@ -6,7 +6,6 @@ import { SOLVED_AT_START } from '../../../src/env/tools/verify-episode.js';
 import { defectOf, lintTasks } from '../../../src/synth/tasks/lint-tasks.js';
 import { loadLibrary } from '../../env/tools/library.js';
 
-
 const domain = await loadLibrary();
 afterAll(() => domain.close());
 

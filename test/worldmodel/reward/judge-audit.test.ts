@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { Judge } from '../../../src/worldmodel/reward/judge.js';
 import {
   auditJudge,
-    readAudit,
+  readAudit,
   readLabelledEpisodes,
   requireAudited,
   writeAudit,

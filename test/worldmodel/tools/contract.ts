@@ -6,7 +6,7 @@ import { addCosts, type Cost, NO_COST } from '../../../src/core/cost.js';
 import { stateHash } from '../../../src/env/state/state.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import type { Prediction } from '../../../src/env/tools/prediction.js';
-import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Responder, ToolsAction, ToolsStepInfo } from '../../../src/env/tools/tools-family.js';
 import { rulesEnvironment } from '../../env/tools/library.js';
 

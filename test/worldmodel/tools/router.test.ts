@@ -8,9 +8,9 @@ import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environmen
 import type { Trust } from '../../../src/worldmodel/tools/backend-model.js';
 import { makeRouter, Router } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
+import { rulesEnvironment } from '../../env/tools/library.js';
 import { deskDomain, deskQuery, deskRules, realDesk } from './desk.js';
 import { CALL_COST, prediction, ScriptedModel, sectionsOf, truthful } from './scripted-model.js';
-import { rulesEnvironment } from '../../env/tools/library.js';
 
 const config = (changes: object = {}) => parseToolsModelConfig({ kind: 'tools', ...changes });
 const closing = deskQuery('close_ticket', { ticket_id: 'T1001' });
@@ -50,7 +50,9 @@ describe('a typed step by a language model', () => {
     const model = new ScriptedModel((_, { Refused }) =>
       prediction({ observation: JSON.stringify({ status: Refused === undefined ? 'closed' : 'open' }) }),
     );
-    const env = rulesEnvironment(domain, { responder: await makeRouter(config({ backends: ['llm'] }), { domain, model }) });
+    const env = rulesEnvironment(domain, {
+      responder: await makeRouter(config({ backends: ['llm'] }), { domain, model }),
+    });
     await env.reset({ seed: 1 });
     const read = { content: null, toolCalls: [{ id: '', name: 'get_ticket', arguments: { ticket_id: 'T1001' } }] };
     const first = (await env.step(read)).info.predictions as Prediction[];

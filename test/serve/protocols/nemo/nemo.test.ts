@@ -4,7 +4,6 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { serveScenarios } from '../../running-server.js';
 import { helpdeskReference } from '../reference-calls.js';
 
-
 const server = await serveScenarios(['helpdesk', 'pendulum']);
 afterAll(() => server.stop(0));
 

@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { ask, serveScenarios } from '../../running-server.js';
 
-
 const server = await serveScenarios(['pendulum', 'helpdesk', 'cellar']);
 afterAll(() => server.stop(0));
 

@@ -2,7 +2,6 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { serveScenarios } from '../../running-server.js';
 import { eventsOf, type SseEvent } from './sse-events.js';
 
-
 const server = await serveScenarios(['helpdesk', 'pendulum']);
 afterAll(() => server.stop(0));
 
