@@ -45,7 +45,7 @@ const idKey = (ids: readonly string[]) =>
   z.enum(ids).optional().describe('a domain of a pack or a plugin, by its name; its settings stand beside it');
 
 /** With an `id`, all keys beside it are that domain's own. */
-interface DomainSpec extends z.input<z.ZodObject<typeof folderKeys>> {
+export interface DomainSpec extends z.input<z.ZodObject<typeof folderKeys>> {
   readonly id?: string;
   readonly [setting: string]: unknown;
 }
