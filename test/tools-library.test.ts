@@ -2,19 +2,16 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import * as tools from '../src/tools.js';
-import { type ControlledModel, startControlledModel } from './controlled/controlled-model.js';
+import { startControlledModel } from './controlled/controlled-model.js';
 import { nativeDomain, scenarioFolder } from './controlled/native-domain.js';
 import { temporaryFolder } from './temporary-folder.js';
 
 const { ExperienceStore, LlmAgent, LlmUser, makeDomain, makeLanguageModel, makeRouter, parseToolsModelConfig } = tools;
 
-let server: ControlledModel;
 const folder = temporaryFolder('library');
-beforeAll(async () => {
-  server = await startControlledModel({ domain: await nativeDomain('helpdesk'), seed: 1 });
-});
+const server = await startControlledModel({ domain: await nativeDomain('helpdesk'), seed: 1 });
 afterAll(() => server.close());
 
 describe('the public API of tools worlds', () => {

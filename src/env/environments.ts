@@ -83,7 +83,7 @@ export const environmentIds: readonly string[] = environments
   .map(({ name }) => name);
 
 /** Which environment a spec means, by its `id` or by a key that stands in its place; undefined where none is named. */
-export function entryFor(spec: Readonly<Record<string, unknown>>): EnvironmentEntry | undefined {
+function entryFor(spec: Readonly<Record<string, unknown>>): EnvironmentEntry | undefined {
   const { id } = spec;
   if (id === undefined) {
     return environments.list().find(({ namedBy }) => namedBy !== undefined && spec[namedBy] !== undefined);
@@ -137,7 +137,7 @@ function schemaOfNow(): OurSchema {
 }
 
 export type EnvSpec = z.input<OurSchema>;
-export type CheckedEnvSpec = z.output<OurSchema>;
+type CheckedEnvSpec = z.output<OurSchema>;
 
 /** The spec with defaults, or UNKNOWN_KEY, NAME_UNKNOWN, ENV_SPEC_INVALID. */
 export function checkEnvSpec(spec: unknown): CheckedEnvSpec {

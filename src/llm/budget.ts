@@ -3,7 +3,7 @@
 
 import { addCosts, type Cost, NO_COST, subtractCosts } from '../core/cost.js';
 import { reverieError } from '../core/errors.js';
-import { abortError, type CallSignal } from './flow.js';
+import { abortError } from './flow.js';
 
 export interface BudgetLimits {
   readonly calls?: number;
@@ -15,7 +15,7 @@ export interface BudgetLimits {
   readonly seconds?: number;
 }
 
-export type BudgetLimit = keyof BudgetLimits;
+type BudgetLimit = keyof BudgetLimits;
 
 export interface Reservation {
   /** Ends the reservation; call once. `cost`: what was really spent, `NO_COST` if nothing was. */
@@ -51,7 +51,7 @@ export class Budget {
    * Sets `estimate` aside. Waits while calls in flight may still use up what is left. Throws BUDGET_SPENT, or the
    * signal's reason.
    */
-  async reserve(estimate: Cost, signal?: CallSignal): Promise<Reservation> {
+  async reserve(estimate: Cost, signal?: AbortSignal): Promise<Reservation> {
     while (true) {
       if (signal?.aborted) throw abortError(signal);
       const limit = this.exhausted();

@@ -225,7 +225,7 @@ export function estimateTokens(text: string): number {
 }
 
 /** Token counts as servers report them; nothing in it is believed. */
-export interface ReportedUsage {
+interface ReportedUsage {
   readonly promptTokens: unknown;
   readonly cachedTokens: unknown;
   readonly completionTokens: unknown;

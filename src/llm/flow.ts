@@ -3,49 +3,26 @@
 
 import { Rng } from '../core/rng.js';
 
-/** Tells that a call is called off. As an AbortSignal, and a tenth of its price: calls that are shared have one each. */
-export class Cancellation {
-  aborted = false;
-  reason: unknown;
-  private readonly callbacks = new Set<() => void>();
-
-  cancel(): void {
-    this.aborted = true;
-    callAll(this.callbacks);
-  }
-
-  listen(callback: () => void): () => void {
-    this.callbacks.add(callback);
-    return () => this.callbacks.delete(callback);
-  }
-}
-
-export type CallSignal = AbortSignal | Cancellation;
-
 const listeners = new WeakMap<AbortSignal, Set<() => void>>();
 
 /** Calls `callback` once the signal, not aborted yet, is; until the function it answers is called. */
-export function onAbort(signal: CallSignal, callback: () => void): () => void {
-  if (signal instanceof Cancellation) return signal.listen(callback);
-  let set = listeners.get(signal);
-  if (set === undefined) {
-    const callbacks = new Set<() => void>();
-    signal.addEventListener('abort', () => callAll(callbacks), { once: true });
+export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+  const known = listeners.get(signal);
+  const callbacks = known ?? new Set<() => void>();
+  if (known === undefined) {
     listeners.set(signal, callbacks);
-    set = callbacks;
+    const callAll = () => {
+      for (const each of [...callbacks]) each();
+      callbacks.clear();
+    };
+    signal.addEventListener('abort', callAll, { once: true });
   }
-  set.add(callback);
-  const callbacks = set;
+  callbacks.add(callback);
   return () => callbacks.delete(callback);
 }
 
-function callAll(callbacks: Set<() => void>): void {
-  for (const callback of [...callbacks]) callback();
-  callbacks.clear();
-}
-
 /** What a call that was called off rejects with: always an AbortError, whatever reason was given. */
-export function abortError(signal: CallSignal): Error {
+export function abortError(signal: AbortSignal): Error {
   const { reason } = signal;
   if (reason instanceof Error && reason.name === 'AbortError') return reason;
   const error = new DOMException('The call was called off.', 'AbortError');
@@ -53,7 +30,7 @@ export function abortError(signal: CallSignal): Error {
 }
 
 /** Resolves after so many seconds. Rejects with an AbortError. */
-export function wait(seconds: number, signal?: CallSignal): Promise<void> {
+export function wait(seconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(abortError(signal));
     const timer = setTimeout(finish, seconds * 1000);
@@ -110,7 +87,7 @@ export class Limiter {
   }
 
   /** Waits for a place, in order of arrival. Rejects with the signal's reason once it is aborted. */
-  acquire(signal?: CallSignal): Promise<number> {
+  acquire(signal?: AbortSignal): Promise<number> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter = { resolve };
       const forgetSignal =
@@ -166,7 +143,7 @@ export class Limiter {
 
 const LONGEST_DELAY = 8;
 /** A server that asks for more is asked again after this. */
-export const LONGEST_RETRY_AFTER = 60;
+const LONGEST_RETRY_AFTER = 60;
 // Waits change when something is asked, never what is answered; so their stream needs no seed.
 const backoff = Rng.fromSeed(0).split('llm-backoff');
 

@@ -7,7 +7,7 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../core
 import { reverieError } from '../core/errors.js';
 import { ajvDraft7, ajvDraft2020 } from '../core/packs.js';
 
-export type JsonReading =
+type JsonReading =
   | { readonly ok: true; readonly value: Json; readonly repaired: boolean }
   | { readonly ok: false; readonly problem: string };
 

@@ -16,7 +16,7 @@ export type Entry =
   /** A failure of the model's own doing: the same request would meet it again. */
   | { readonly kind: 'error'; readonly code: string; readonly values: Readonly<Record<string, unknown>> };
 
-export type Lookup = Entry | 'missing' | 'corrupt';
+type Lookup = Entry | 'missing' | 'corrupt';
 
 const DIGEST_LENGTH = 32;
 

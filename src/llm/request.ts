@@ -288,7 +288,7 @@ function mentions(message: string, key: string): boolean {
   return new RegExp(`(^|[^a-z_])${key}($|[^a-z_])`).test(message);
 }
 
-export interface RequestBody {
+interface RequestBody {
   readonly text: string;
   /** How JSON was asked for; only where a schema was given. */
   readonly structured?: Structured;

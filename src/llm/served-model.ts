@@ -7,7 +7,7 @@ import { ERROR_CATALOGUE, type ErrorCode, ReverieError, reverieError } from '../
 import type { Budget, ModelStats } from './budget.js';
 import { type Answer, moneyOf } from './completion.js';
 import { type LlmConfig, type LlmConfigInput, languageModelInvalid, parseLlmConfig } from './config.js';
-import { abortError, type CallSignal, Cancellation, onAbort } from './flow.js';
+import { abortError, onAbort } from './flow.js';
 import type { ChatOptions, ChatReply, ChatRequest, LanguageModel } from './language-model.js';
 import { cacheDamaged, type Entry, openReplyStore, type ReplyStore } from './reply-store.js';
 import { type PreparedRequest, RequestPreparer } from './request.js';
@@ -66,7 +66,7 @@ interface ModelParts {
 
 interface Shared {
   readonly reply: Promise<ChatReply>;
-  readonly cancellation: Cancellation;
+  readonly controller: AbortController;
   waiters: number;
 }
 
@@ -150,14 +150,14 @@ export class ServedModel implements LanguageModel {
 
   /** Asks for all callers that want the same reply now; called off once none does. */
   private askShared(key: string, prepared: PreparedRequest, signal: AbortSignal | undefined): Promise<ChatReply> {
-    const cancellation = new Cancellation();
-    const reply = this.askAndKeep(key, prepared, cancellation);
-    const shared: Shared = { reply, cancellation, waiters: 0 };
+    const controller = new AbortController();
+    const reply = this.askAndKeep(key, prepared, controller.signal);
+    const shared: Shared = { reply, controller, waiters: 0 };
     this.pending.set(key, shared);
     return join(shared, signal);
   }
 
-  private async askAndKeep(key: string, prepared: PreparedRequest, signal: CallSignal): Promise<ChatReply> {
+  private async askAndKeep(key: string, prepared: PreparedRequest, signal: AbortSignal): Promise<ChatReply> {
     const { store } = this.parts.cache!;
     try {
       const answer = await this.ask(prepared, signal);
@@ -171,7 +171,7 @@ export class ServedModel implements LanguageModel {
     }
   }
 
-  private async ask(prepared: PreparedRequest, signal: CallSignal | undefined): Promise<Answer> {
+  private async ask(prepared: PreparedRequest, signal: AbortSignal | undefined): Promise<Answer> {
     const { servers, budget } = this.parts;
     const { session, messages } = prepared.request;
     // All requests of an episode go to one server, for its prefix cache.
@@ -233,7 +233,7 @@ async function join(shared: Shared, signal: AbortSignal | undefined): Promise<Ch
   return new Promise((resolve, reject) => {
     const forgetSignal = onAbort(signal, () => {
       reject(abortError(signal));
-      if (--shared.waiters === 0) shared.cancellation.cancel();
+      if (--shared.waiters === 0) shared.controller.abort();
     });
     shared.reply.then(resolve, reject).finally(forgetSignal);
   });

@@ -6,7 +6,7 @@ import { ReverieError, reverieError } from '../core/errors.js';
 import type { ModelStats } from './budget.js';
 import { type Answer, type Completion, finishReply, MAX_REPLY_DEPTH, readCompletion } from './completion.js';
 import type { LlmConfig } from './config.js';
-import { type CallSignal, Limiter, type Outcome, retryAfterSeconds, retryDelay, wait } from './flow.js';
+import { Limiter, type Outcome, retryAfterSeconds, retryDelay, wait } from './flow.js';
 import { depthExceeds } from './reply-json.js';
 import { Capabilities, type PreparedRequest, requestBody, roomLeft } from './request.js';
 import { assembledStream, isStream } from './stream.js';
@@ -19,7 +19,7 @@ const MAX_LESSONS = 12;
 
 interface Ask {
   readonly prepared: PreparedRequest;
-  readonly signal: CallSignal | undefined;
+  readonly signal: AbortSignal | undefined;
   /** Seconds (monotonic) at which it was first sent. */
   firstSent: number | undefined;
   /** Maximum tokens that the context leaves for the reply, once known from the server. */
@@ -54,7 +54,7 @@ export class ChatServer {
    * Asks, again where that is worthwhile. Rejects as `LanguageModel.chat` does; an error after which something has to be paid says so in
    * `values.usage` (a Cost).
    */
-  async ask(prepared: PreparedRequest, signal?: CallSignal): Promise<Answer> {
+  async ask(prepared: PreparedRequest, signal?: AbortSignal): Promise<Answer> {
     const ask: Ask = { prepared, signal, firstSent: undefined };
     for (let tries = 1; ; tries++) {
       try {

@@ -4,7 +4,7 @@
 import type { Dispatcher } from 'undici';
 import { reverieError } from '../core/errors.js';
 import { undici } from '../core/packs.js';
-import { abortError, type CallSignal, onAbort } from './flow.js';
+import { abortError, onAbort } from './flow.js';
 
 export interface HttpReply {
   readonly status: number;
@@ -56,7 +56,7 @@ export class Transport {
    * Resolves with whatever status the server answers; redirects are not followed.
    * @throws ServerFailure, ReplyTooLarge, an AbortError
    */
-  send(body: string, timeoutSeconds: number, signal?: CallSignal, session?: string): Promise<HttpReply> {
+  send(body: string, timeoutSeconds: number, signal?: AbortSignal, session?: string): Promise<HttpReply> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(abortError(signal));
       const limits = { url: this.url, timeoutSeconds, maxBytes: this.options.maxReplyBytes };
@@ -101,7 +101,7 @@ class ReplyCollector implements Dispatcher.DispatchHandler {
   constructor(
     private readonly limits: { readonly url: string; readonly timeoutSeconds: number; readonly maxBytes: number },
     private readonly settlers: Settlers,
-    signal: CallSignal | undefined,
+    signal: AbortSignal | undefined,
   ) {
     this.timer = setTimeout(expire, limits.timeoutSeconds * 1000, this);
     this.forgetSignal = signal && onAbort(signal, () => this.fail(abortError(signal)));

@@ -189,7 +189,7 @@ export interface FitNote {
   readonly epoch?: number;
 }
 
-export interface Fitted {
+interface Fitted {
   readonly model: StoredDynamics;
   readonly report: {
     /** Passes over the data, of what learned longest. */

@@ -195,7 +195,7 @@ export interface RecordedFit<C> {
   readonly report: BackendFitReport;
 }
 
-export interface RecordedBackend<C, Settings extends RecordedSettings>
+interface RecordedBackend<C, Settings extends RecordedSettings>
   extends Pick<BackendEntry, 'name' | 'summary' | 'learns'> {
   readonly section: z.ZodType<unknown>;
   /** Of its models. */

@@ -1,11 +1,11 @@
 // Every file and every command of docs/tutorial-desk.md, in its order, in a folder of its own.
 
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { reverie, startReverie } from '../e2e/reverie.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { freePort } from './free-port.js';
 
 const PAGE = readFileSync(fileURLToPath(new URL('../../docs/tutorial-desk.md', import.meta.url)), 'utf8');
@@ -15,11 +15,10 @@ const commands = [...PAGE.matchAll(/^```bash\n(.*?)^```$/gms)].flatMap((match) =
 let folder: string;
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-desk-'));
+  folder = temporaryFolder('desk');
   mkdirSync(join(folder, 'desk'));
   for (const [, name, text] of files) writeFileSync(join(folder, name), text);
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('a desk without code', () => {
   it('has the files and commands this test knows', () => {

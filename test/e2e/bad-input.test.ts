@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { testData } from '../data.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { writeDynamics } from './own-dynamics.js';
 import { fileHashes, refusal, reverie } from './reverie.js';
@@ -127,24 +128,7 @@ describe('ONNX dynamics of one’s own that are wrong', () => {
 });
 
 describe('wrong arguments', () => {
-  it.each([
-    [['train', 'pendulm'], 'SCENARIO_NOT_FOUND'],
-    [['train', 'pendulum', '--profile', 'smok'], 'NAME_UNKNOWN'],
-    [['fit', '--data', 'nowhere'], 'INPUT_NEEDED'],
-    [['fit', '--data', 'trained/checkpoint/learner'], 'INPUT_MISSING'],
-    [['eval', '--checkpoint', 'trained/checkpoint/model'], 'INPUT_MISSING'],
-    [['synth', '--model', 'trained/checkpoint/learner', '--data', 'seen'], 'INPUT_MISSING'],
-    [['collect', 'pendulum', '--set', 'collect.policy=checkpoint'], 'INPUT_NEEDED'],
-    [['eval', 'reacher', '--checkpoint', 'trained'], 'INPUT_UNFIT'],
-    [['collect', 'reacher', '--checkpoint', 'trained'], 'INPUT_UNFIT'],
-    [['fit', 'reacher', '--data', 'seen'], 'INPUT_UNFIT'],
-    [['synth', 'reacher', '--data', 'seen', '--model', 'trained'], 'INPUT_UNFIT'],
-    [['train', 'reacher', '--data', 'seen'], 'INPUT_UNFIT'],
-    [['train', 'reacher', '--checkpoint', 'trained'], 'INPUT_UNFIT'],
-    [['train', '--data', 'trained/checkpoint/synthetic', 'pendulum'], 'INPUT_UNFIT'],
-    [['train', '--resume', 'seen'], 'STATE_MISMATCH'],
-    [['train', '--resume', 'nowhere'], 'STATE_MISMATCH'],
-  ])('refuse %s', async (args, code) => {
+  it.each(testData<[string[], string][]>('e2e/wrong-arguments.yaml'))('refuse %s', async (args, code) => {
     const out = args.includes('--resume') ? [] : ['--out', `refused-${args[0]}`];
     expect(await refused(...args, ...out)).toMatchObject({ code });
   });

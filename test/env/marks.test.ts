@@ -1,28 +1,19 @@
 // Taking a step back without a snapshot, and going on from a snapshot with a seed of one's own.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ToolsDomain } from '../../src/env/tools/domain.js';
+import { afterAll, expect, test } from 'vitest';
 import { loadDomain } from '../../src/env/tools/load-domain.js';
-import { rulesResponder } from '../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../src/env/tools/text-environment.js';
-import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
-import { fixture, libraryEnvironment, loadLibrary, SOLUTION } from './tools/library.js';
+import { fixture, loadLibrary, rulesEnvironment, SOLUTION } from './tools/library.js';
 
-let library: ToolsDomain;
-let cellar: ToolsDomain;
-
-beforeAll(async () => {
-  library = await loadLibrary();
-  cellar = await loadDomain(fixture('cellar'));
-});
+const library = await loadLibrary();
+const cellar = await loadDomain(fixture('cellar'));
 afterAll(() => {
   library.close();
   cellar.close();
 });
 
 test('an episode of tools is as it was, and so is the stream of its seeds', async () => {
-  const env = libraryEnvironment(library);
+  const env = rulesEnvironment(library);
   const unbegun = env.mark();
   const { info } = await env.reset();
   unbegun();
@@ -42,14 +33,7 @@ test('an episode of tools is as it was, and so is the stream of its seeds', asyn
 });
 
 test('an episode of text too, its end included', async () => {
-  const env = textEnvironment(
-    new ToolsEpisodeEnvironment({
-      id: 'cellar',
-      domain: cellar,
-      responder: rulesResponder(cellar),
-      user: new ScriptedUser(),
-    }),
-  );
+  const env = textEnvironment(rulesEnvironment(cellar));
   await env.reset({ seed: 1 });
   for (const action of ['take lamp', 'go cellar']) await env.step(action);
   const takeBack = env.mark();

@@ -1,11 +1,9 @@
 // Games as a domain of one tool: played line by line, saved, forked, judged, and told apart by their texts.
 
 import { describe, expect, it, vi } from 'vitest';
-import { rulesResponder } from '../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { type TextEnvironment, textEnvironment } from '../../src/env/tools/text-environment.js';
-import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import { GamePlay, gamesDomain, NOTHING_HAPPENS } from '../../src/games/pddl/text-game.js';
+import { rulesEnvironment } from '../env/tools/library.js';
 import { ATTIC, ATTIC_PROBLEM, attic } from './attic.js';
 
 const WALKTHROUGH = [
@@ -37,10 +35,7 @@ function games(change: (problem: string) => string = (problem) => problem) {
 }
 
 function environment({ domain } = games()): TextEnvironment {
-  const responder = rulesResponder(domain);
-  return textEnvironment(
-    new ToolsEpisodeEnvironment({ id: 'attics', domain, responder, user: new ScriptedUser(), maxSteps: 50 }),
-  );
+  return textEnvironment(rulesEnvironment(domain, { maxSteps: 50 }));
 }
 
 describe('games as a domain', () => {

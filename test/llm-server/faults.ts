@@ -11,8 +11,6 @@ export interface FaultShares {
   readonly rate500?: number;
   /** 200 with a body that is no JSON. */
   readonly malformed?: number;
-  /** `finish_reason: "length"` and half of the text. */
-  readonly truncated?: number;
   /** A refusal by a content filter. */
   readonly refuse?: number;
   /** The connection is cut in the middle of the reply. */
@@ -39,7 +37,6 @@ const KINDS: readonly FaultKind[] = [
   'rate429',
   'rate500',
   'malformed',
-  'truncated',
   'refuse',
   'dropStream',
   'hugeReply',

@@ -167,8 +167,6 @@ class ServerState {
 }
 
 function spoilt(answer: LlmAnswer, fault: FaultKind | undefined): LlmAnswer {
-  const text = answer.text ?? '';
-  if (fault === 'truncated') return { ...answer, text: text.slice(0, text.length >> 1), finishReason: 'length' };
   if (fault === 'refuse') return { ...answer, text: '', refusal: 'I cannot help with that.' };
   if (fault === 'hugeReply') return { ...answer, text: 'x'.repeat(8 << 20) };
   if (fault === 'deepJson') return { ...answer, text: `${'['.repeat(10_000)}${']'.repeat(10_000)}` };

@@ -57,27 +57,13 @@ describe('a request', () => {
     await expect(model.chat(question('a', { schema }))).rejects.toMatchObject({ code: 'SCHEMA_INVALID' });
   });
 
-  it.each([
-    ['no such path', '', 404, /404 no \/chat\/completions here/],
-    ['a redirect', '/v1', 302, /302/],
-  ])('to a URL that is wrong says so: %s', async (_, path, status, message) => {
+  it('to a URL that is wrong says so', async () => {
     const server = await serve('x');
-    const model = await modelOf(status === 404 ? server : await redirecting(), {
-      ...(status === 404 ? { url: server.url.replace('/v1', path) } : {}),
-    });
+    const model = await modelOf(server, { url: server.url.replace('/v1', '') });
     await expect(model.chat(question('a'))).rejects.toMatchObject({
       code: 'LLM_REFUSED',
-      message: expect.stringMatching(message),
+      message: expect.stringMatching(/404 no \/chat\/completions here/),
       values: { retryable: false },
     });
   });
 });
-
-async function redirecting() {
-  const { createServer } = await import('node:http');
-  const server = createServer((_, response) => response.writeHead(302, { location: 'http://169.254.169.254/' }).end());
-  server.listen(0, '127.0.0.1').unref();
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
-  return { url: `http://127.0.0.1:${port}/v1` } as never;
-}

@@ -14,19 +14,13 @@ async function replyTo(answer: LlmAnswer, request = ask, config = {}) {
 
 describe('a reply that should be JSON', () => {
   it.each([
-    ['as it is', '{"x": 1}'],
-    ['in a code fence', '```json\n{"x": 1}\n```'],
-    ['amid a sentence', 'Sure! Here it is: {"x": 1}. Anything else?'],
-    ['with small faults', "{x: 1, // one\n'label': 'one',}"],
     ['after thoughts', '<think>maybe {"x": 2}?</think>\n{"x": 1}'],
-    ['after thoughts whose start the template wrote', 'Let me see {"x": 2} or so.\n</think>\n\n{"x": 1}'],
     ['with a tag of thoughts in a string of it', '{"x": 1, "label": "</think>"}'],
   ])('is read %s', async (_, text) => {
     expect((await replyTo({ text })).json).toMatchObject({ x: 1 });
   });
 
   it.each([
-    ['no JSON', 'I do not know.', /is not JSON|does not fit/],
     ['of another shape', '{"x": "one"}', /does not fit its schema: \/x must be integer/],
     ['beyond the range of numbers', '{"x": 1e400}', /not JSON|does not fit/],
     ['too deep', `${'['.repeat(10_000)}${']'.repeat(10_000)}`, /nested deeper than 100 levels/],
@@ -38,13 +32,6 @@ describe('a reply that should be JSON', () => {
       message: expect.stringMatching(message),
       values: { retryable: true, reply: text.slice(0, 2000), usage: { calls: 1 } },
     });
-  });
-
-  it('is not made of half a text', async () => {
-    const server = await serve('{"x": 1}', { faults: { seed: 1, truncated: 1 } });
-    const model = await modelOf(server);
-    await expect(model.chat(ask)).rejects.toThrow(/cut off at its longest length/);
-    expect(model.stats()).toMatchObject({ requests: 1, spent: { calls: 1 } });
   });
 
   it('keeps dangerous keys harmless', async () => {
@@ -94,19 +81,15 @@ describe('parts of a reply', () => {
   });
 
   it.each([
-    ['<think>so</think> yes', undefined, 'yes', 'so'],
-    ['The user wants QX7T2M.\n</think>\n\nyes', undefined, 'yes', 'The user wants QX7T2M.'],
     ['\n<think>\nso</think>yes <think>or no</think>', undefined, 'yes', 'so\n\nor no'],
     ['so</think>yes', 'apart', 'yes', 'apart\n\nso'],
     ['<think>cut off', undefined, '', 'cut off'],
-    ['Use the <think> tag.', undefined, 'Use the <think> tag.', undefined],
   ])('leave thoughts out of the text: %j', async (text, reasoning, spoken, thought) => {
     const reply = await replyTo({ text, reasoning }, question('?'));
     expect([reply.text, reply.reasoning]).toEqual([spoken, thought]);
   });
 
-  it('take JSON from the thoughts where nothing else was written', async () => {
-    expect((await replyTo({ reasoning: '{"x": 1}' })).json).toEqual({ x: 1 });
+  it('are none where the thoughts alone were written, and are no JSON', async () => {
     await expect(replyTo({ reasoning: 'I wonder.' })).rejects.toMatchObject({ code: 'LLM_REPLY_INVALID' });
   });
 });

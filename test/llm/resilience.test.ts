@@ -1,5 +1,6 @@
 // Servers and networks fail; calls come back all the same, with the same answers, or end in one clear error in time.
 
+import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { ServedModel } from '../../src/llm/served-model.js';
@@ -27,37 +28,25 @@ describe('failures of servers', () => {
     expect(retries).toBeGreaterThan(15);
   });
 
-  it.each([
-    ['malformed', 'LLM_REPLY_UNREADABLE', /not JSON \("<html>/],
-    ['dropStream', 'LLM_UNREACHABLE', /connection ended before the reply did/],
-    ['hang', 'LLM_TIMEOUT', /no reply within 0.2 s/],
-  ] as const)('say what they were: %s', async (fault, code, message) => {
-    const server = await serve(echo, { faults: { seed: 1, [fault]: 1 } });
-    const model = await modelOf(server, { retries: 0, timeoutSeconds: 0.2 });
-    const failed = model.chat(question('x'));
-    await expect(failed).rejects.toMatchObject({
-      code,
-      message: expect.stringMatching(message),
+  it('say what they were', async () => {
+    const model = await modelOf(await serve(echo, { faults: { seed: 1, dropStream: 1 } }), { retries: 0 });
+    await expect(model.chat(question('x'))).rejects.toMatchObject({
+      code: 'LLM_UNREACHABLE',
+      message: expect.stringMatching(/connection ended before the reply did/),
       values: { retryable: true },
     });
   });
 
   it('are waited for as long as the server asks, up to a minute', async () => {
     const times: number[] = [];
-    const { createServer: httpServer } = await import('node:http');
-    const server = httpServer((request, response) => {
-      if (request.method === 'POST') times.push(performance.now());
-      response.writeHead(times.length === 1 ? 429 : 200, { 'retry-after': '0.3', 'content-type': 'application/json' });
-      response.end(JSON.stringify({ choices: [{ message: { content: 'at last' }, finish_reason: 'stop' }] }));
-    }).listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    const { port } = server.address() as { port: number };
-    const model = await modelOf({ url: `http://127.0.0.1:${port}/v1` } as never, {});
-    const reply = await model.chat(question('x'));
-    expect(reply).toMatchObject({ text: 'at last', usageEstimated: true });
+    const before = (response: ServerResponse) => {
+      times.push(performance.now());
+      if (times.length === 1) response.writeHead(429, { 'retry-after': '0.3' }).end();
+      return times.length === 1;
+    };
+    const model = await modelOf(await serve('at last', { before }));
+    expect(await model.chat(question('x'))).toMatchObject({ text: 'at last' });
     expect(times[1] - times[0]).toBeGreaterThan(290);
-    await model.close();
-    server.close();
   });
 
   it('end at the deadline, retries or not', async () => {

@@ -4,26 +4,17 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import * as nn from './nn.js';
 import { OP_CASES } from './op-cases.js';
 import { leastSquares, trainerSpec } from './regression.js';
 
+const CHECK = fileURLToPath(new URL('check-onnx.py', import.meta.url));
 const python = process.env.REVERIE_PYTHON;
 if (python === undefined)
   console.warn('export.test.ts skips: REVERIE_PYTHON names no Python with onnx and onnxruntime.');
-
-const CHECK = `
-import sys, json, onnx, numpy, onnxruntime
-for path in sys.argv[2:]:
-    model = onnx.load(path)
-    onnx.checker.check_model(model, full_check=True)
-    onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
-session = onnxruntime.InferenceSession(sys.argv[2], providers=['CPUExecutionProvider'])
-feeds = {name: numpy.array(value, dtype=numpy.float32) for name, value in json.loads(sys.argv[1]).items()}
-print(json.dumps({'out': [array.tolist() for array in session.run(None, feeds)], 'meta': session.get_modelmeta().custom_metadata_map}))
-`;
 
 /** A squashed Gaussian policy as users export it: observations and noise in, actions out. */
 function policyGraph(): nn.Graph {
@@ -76,7 +67,7 @@ test.skipIf(python === undefined)('pass the onnx checker, and Python computes th
     [0.5, -0.5],
     [0, 1],
   ];
-  const { stdout, stderr } = spawnSync(python!, ['-c', CHECK, JSON.stringify({ obs, noise }), ...paths], {
+  const { stdout, stderr } = spawnSync(python!, [CHECK, JSON.stringify({ obs, noise }), ...paths], {
     encoding: 'utf8',
   });
   rmSync(folder, { recursive: true });

@@ -7,12 +7,10 @@ import { applyOperations } from '../../src/env/state/operations.js';
 import type { SchemaCheck } from '../../src/env/state/state.js';
 import type { CallSpec, EpisodeEnd, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
 import type { Message } from '../../src/env/tools/message.js';
-import { rulesResponder } from '../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { initialStateOf } from '../../src/env/tools/situation.js';
-import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import { verifyEpisode } from '../../src/env/tools/verify-episode.js';
 import { scenarioFolder } from '../controlled/native-domain.js';
+import { rulesEnvironment } from '../env/tools/library.js';
 
 /** An episode as files hold it: messages in OpenAI's form. */
 export interface FiledEpisode {
@@ -46,8 +44,7 @@ export async function liveThrough(
   task: ToolsTask,
   { calls, say }: { readonly calls: readonly CallSpec[]; readonly say?: string },
 ): Promise<{ reward: number | null | undefined; state: JsonObject }> {
-  const responder = rulesResponder(domain);
-  const env = new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user: new ScriptedUser(), maxSteps: 60 });
+  const env = rulesEnvironment(domain, { maxSteps: 60 });
   await env.reset({ seed: 1, task: task.id });
   const actions = [
     ...calls.map((call, i) => ({ content: null, toolCalls: [{ id: `call-${i}`, ...call }] })),

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { compiledUrl } from '../../src/core/threads.js';
@@ -212,33 +213,11 @@ describe('kill -9', () => {
   );
 });
 
-/**
- * A process that saves one version after another of a buffer (version n: 3000 n rows inserted, all rewards n), printing
- * n once it is saved, or the code of the error that ended it.
- */
+/** A process that saves one version after another, and prints which: writer.mjs. */
 function startWriter(shell: string, rows: number): ChildProcess {
-  const compiled = (name: string) =>
-    JSON.stringify(compiledUrl(new URL('../../src/replay/buffer.ts', import.meta.url).href, name));
-  const script = `
-    import { allocateBatch } from ${compiled('./columns.js')};
-    import { ReplayBuffer } from ${compiled('./buffer.js')};
-    const [folder, rows] = [process.argv[1], Number(process.argv[2])];
-    let buffer = await ReplayBuffer.load(folder).catch(() => undefined);
-    if (buffer?.size !== rows) buffer = new ReplayBuffer({ capacity: rows, obsDim: 20, actionDim: 5, source: 'real' });
-    const provenance = { source: 'real', backend: 'real', modelVersion: '', scenario: 's', policyVersion: 'p', seed: 0,
-      episode: new Float64Array(rows), step: new Uint32Array(rows) };
-    const batch = allocateBatch(rows, 20, 5);
-    try {
-      for (;;) {
-        batch.reward.fill(buffer.inserted / rows + 1);
-        buffer.append(batch, provenance);
-        await buffer.save(folder);
-        console.log(buffer.inserted / rows);
-      }
-    } catch (error) {
-      console.log(error.code);
-    }`;
-  const node = [process.execPath, '--input-type=module', '-e', script, folder, String(rows)];
+  const compiled = (name: string) => compiledUrl(new URL('../../src/replay/buffer.ts', import.meta.url).href, name);
+  const program = fileURLToPath(new URL('writer.mjs', import.meta.url));
+  const node = [process.execPath, program, folder, compiled('./buffer.js'), compiled('./columns.js'), String(rows)];
   return spawn('/bin/sh', ['-c', shell, ...node], { stdio: ['ignore', 'pipe', 'inherit'] });
 }
 

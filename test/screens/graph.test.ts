@@ -13,11 +13,10 @@ import { stateHash } from '../../src/env/state/state.js';
 import type { CallSpec, ToolsDomain } from '../../src/env/tools/domain.js';
 import { makeDomain } from '../../src/env/tools/domains.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { initialStateOf } from '../../src/env/tools/situation.js';
 import { lineEnvironment } from '../../src/env/tools/text-environment.js';
-import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import { graphDomain } from '../../src/screens/graph/graph-domain.js';
+import { rulesEnvironment } from '../env/tools/library.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: a file to be spoilt, at any place
 type Loose = any;
@@ -29,13 +28,7 @@ const shop = graphDomain(SHOP, { seeds: 1 });
 afterAll(() => shop.close());
 
 function played(domain: ToolsDomain, task: string) {
-  const tools = new ToolsEpisodeEnvironment({
-    id: 't',
-    domain,
-    responder: rulesResponder(domain, 'real'),
-    user: new ScriptedUser(),
-    maxSteps: 30,
-  });
+  const tools = rulesEnvironment(domain, { responder: rulesResponder(domain, 'real'), maxSteps: 30 });
   const read = (line: string) => ({ call: { id: '', ...(parseAction(line, SCREEN_ACTIONS) as CallSpec) } });
   const env = lineEnvironment(tools, { family: 'screen', read });
   const find = (role: string, name: string) => {
@@ -62,12 +55,7 @@ describe('a graph as a domain', () => {
         expect([task.id, last.reward, last.terminated]).toEqual([task.id, 1, true]);
       }
     }
-    const tools = new ToolsEpisodeEnvironment({
-      id: 't',
-      domain: shop,
-      responder: rulesResponder(shop, 'real'),
-      user: new ScriptedUser(),
-    });
+    const tools = rulesEnvironment(shop, { responder: rulesResponder(shop, 'real') });
     expect((await checkEnvironment(tools)).checks.flatMap(({ problems }) => problems)).toEqual([]);
   });
 

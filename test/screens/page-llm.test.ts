@@ -10,6 +10,7 @@ import type { Prediction } from '../../src/env/tools/prediction.js';
 import type { LanguageModel } from '../../src/llm/language-model.js';
 import { makeRouter } from '../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../src/worldmodel/tools/tools-model-schema.js';
+import { testData } from '../data.js';
 import { modelOf, serve } from '../llm/helpers.js';
 import { prediction, ScriptedModel, sectionsOf } from '../worldmodel/tools/scripted-model.js';
 import { pagesDomain } from './fixture.js';
@@ -19,23 +20,7 @@ afterEach(() => {
   for (const domain of open.splice(0)) domain.close();
 });
 
-const STATE = {
-  ...{
-    page: 'shop.1',
-    goal: 'Buy the "plum cake" SECRETLY.',
-    focused: '',
-    root: '1',
-    reward: 0,
-    done: false,
-    history: [],
-  },
-  elements: {
-    1: { role: 'RootWebArea', name: 'Shop', children: ['2', '3', '4'] },
-    2: { role: 'link', name: 'Cakes', children: [] },
-    3: { role: 'checkbox', name: 'gift', checked: false, children: [] },
-    4: { role: 'button', name: 'Menu', expanded: false, children: [] },
-  },
-} as unknown as ScreenState;
+const STATE = testData<ScreenState>('screens/cake-shop.yaml');
 
 const overview = (more: JsonObject): JsonObject => ({
   ...{ thought: 't', overview: 'o', outcome: 'change', title: '', shows: [], memory: '', confidence: 0.9 },

@@ -5,14 +5,13 @@ import { afterEach, expect, it } from 'vitest';
 import type { ScreenState } from '../../src/env/screens/screen-state.js';
 import type { Picture, ToolsDomain } from '../../src/env/tools/domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import type { Screenshot } from '../../src/env/tools/text-environment.js';
-import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import { screenEnvironment } from '../../src/screens/screen-environment.js';
 import { chromiumProgram } from '../../src/screens/screen-player.js';
 import type { ScreensDomainOptions } from '../../src/screens/screens-domain.js';
 import type { Turn } from '../../src/serve/core/session-contract.js';
 import { stepResult } from '../../src/serve/protocols/mcp.js';
+import { rulesEnvironment } from '../env/tools/library.js';
 import { pagesDomain } from './fixture.js';
 
 const open: ToolsDomain[] = [];
@@ -23,8 +22,7 @@ afterEach(() => {
 function lived(options: Partial<ScreensDomainOptions>) {
   const domain = pagesDomain('order', options);
   open.push(domain);
-  const responder = rulesResponder(domain);
-  return screenEnvironment(new ToolsEpisodeEnvironment({ id: 'pages', domain, responder, user: new ScriptedUser() }));
+  return screenEnvironment(rulesEnvironment(domain));
 }
 
 const seen = (info: object) => (info as { readonly screenshot: Screenshot }).screenshot;

@@ -11,6 +11,7 @@ import { applyOperations } from '../../src/env/state/operations.js';
 import type { CallSpec } from '../../src/env/tools/domain.js';
 import { screenChanges } from '../../src/screens/mechanics.js';
 import { actionReadings, possibleActions, screenRefusals } from '../../src/screens/screen-actions.js';
+import { testData } from '../data.js';
 
 const element = (role: string, name: string, children: string[] = [], rest = {}): ScreenElement =>
   ({ role, name, children, ...rest }) as ScreenElement;
@@ -55,22 +56,7 @@ describe('what a screen refuses', () => {
   const refused = (name: string, given: object) =>
     screenRefusals(screen, { name, arguments: given as ScreenElement }).join('; ');
 
-  it.each([
-    ['click', { bid: '99' }, 'there is no element "99" on the screen'],
-    ['click', { bid: '3' }, 'element "3" (StaticText) is text, which nothing can be done with'],
-    ['click', { bid: '9' }, 'element "9" (option) is an option: use select_option on the field it belongs to'],
-    ['fill', { bid: '6', value: 'x' }, 'element "6" (checkbox) is no field to write in'],
-    ['select_option', { bid: '4', options: 'x' }, 'element "4" (textbox) has no options to choose from'],
-    ['select_option', { bid: '8', options: 'kiwi' }, 'element "8" (combobox) has no option "kiwi"'],
-    [
-      'select_option',
-      { bid: '8', options: ['plum', 'pear'] },
-      'of element "8" (combobox) only one option can be chosen',
-    ],
-    ['fill', { bid: '4', value: 'x' }, ''],
-    ['select_option', { bid: '8', options: 'pear' }, ''],
-    ['noop', {}, ''],
-  ])('%s %o: %s', (name, given, problem) => {
+  it.each(testData<[string, object, string][]>('screens/refusals.yaml'))('%s %o: %s', (name, given, problem) => {
     expect(refused(name, given)).toBe(problem);
   });
 

@@ -7,13 +7,11 @@ import { checkEnvironment } from '../../src/env/check-environment.js';
 import type { ScreenState } from '../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { ToolsDomain } from '../../src/env/tools/domain.js';
-import { rulesResponder } from '../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
-import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import { viewOf } from '../../src/kinds/registry.js';
 import { screenEnvironment } from '../../src/screens/screen-environment.js';
 import { chromiumProgram } from '../../src/screens/screen-player.js';
 import type { ScreensDomainOptions } from '../../src/screens/screens-domain.js';
+import { rulesEnvironment } from '../env/tools/library.js';
 import { pagesDomain } from './fixture.js';
 
 const open: ToolsDomain[] = [];
@@ -36,9 +34,7 @@ function domainOf(name: string, options: Partial<ScreensDomainOptions> = {}): To
 }
 
 function screenOf(domain: ToolsDomain) {
-  return screenEnvironment(
-    new ToolsEpisodeEnvironment({ id: 'pages', domain, responder: rulesResponder(domain), user: new ScriptedUser() }),
-  );
+  return screenEnvironment(rulesEnvironment(domain));
 }
 
 /** The id of the element whose line in the tree has these words. */
@@ -97,8 +93,7 @@ describe('a page of scripts', () => {
 describe('a screen as an environment', () => {
   it('keeps every promise of the contract', async () => {
     const domain = order();
-    const make = () =>
-      new ToolsEpisodeEnvironment({ id: 'pages', domain, responder: rulesResponder(domain), user: new ScriptedUser() });
+    const make = () => rulesEnvironment(domain);
     const report = await checkEnvironment(viewOf(domain, make) as never, { seed: 3 });
     expect(report.checks.filter(({ passed }) => !passed)).toEqual([]);
   }, 60_000);

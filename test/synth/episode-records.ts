@@ -5,6 +5,7 @@ import type { CallSpec, ToolsDomain, ToolsTask, Verdict } from '../../src/env/to
 import type { Message } from '../../src/env/tools/message.js';
 import type { Prediction } from '../../src/env/tools/prediction.js';
 import type { EpisodeRecord, EpisodeStep } from '../../src/replay/experience/experience.js';
+import { testData } from '../data.js';
 
 export const NO_COST = { calls: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, money: 0 };
 
@@ -13,40 +14,7 @@ export function parcelDomain(change: Partial<ToolsDomain> = {}): ToolsDomain {
     id: 'parcels',
     version: 'a'.repeat(64),
     policy: 'You help with parcels. Make one call at a time.',
-    tools: [
-      {
-        name: 'get_parcel',
-        description: 'Where a parcel is.',
-        kind: 'read',
-        parameters: {
-          type: 'object',
-          properties: { parcel_id: { type: 'string' } },
-          required: ['parcel_id'],
-          additionalProperties: false,
-        },
-      },
-      {
-        name: 'move_parcel',
-        description: 'Sends a parcel to another shelf.',
-        kind: 'write',
-        parameters: {
-          type: 'object',
-          properties: {
-            parcel_id: { type: 'string' },
-            shelf: { type: 'integer' },
-            options: { type: 'object', properties: { fragile: { type: 'boolean' } } },
-          },
-          required: ['parcel_id', 'shelf'],
-          additionalProperties: false,
-        },
-      },
-      {
-        name: 'list_shelves',
-        description: 'All shelves.',
-        kind: 'read',
-        parameters: { type: 'object', properties: {} },
-      },
-    ],
+    tools: testData<ToolsDomain['tools']>('synth/parcel-tools.yaml'),
     stateSchema: { type: 'object' },
     initialState: { parcels: { P100: { shelf: 1 }, P200: { shelf: 2 } } },
     tasks: [],

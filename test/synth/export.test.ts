@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parquetReadObjects } from 'hyparquet';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { VectorSpace } from '../../src/core/environment.js';
@@ -192,7 +193,7 @@ describe('a Minari dataset', () => {
     expect(existsSync(python!)).toBe(true);
     await toMinari(result, options());
     await toParquet(result, join(folder, 'rows.parquet'));
-    const run = spawnSync(python!, ['-c', READ_BACK], {
+    const run = spawnSync(python!, [fileURLToPath(new URL('read-minari.py', import.meta.url))], {
       env: { ...process.env, MINARI_DATASETS_PATH: folder },
       encoding: 'utf8',
     });
@@ -216,19 +217,3 @@ describe('a Minari dataset', () => {
     });
   });
 });
-
-const READ_BACK = `
-import json, os, minari, pandas
-dataset = minari.load_dataset("reverie/toy-v0")
-assert dataset.observation_space.shape == (3,) and str(dataset.observation_space.dtype) == "float32"
-episodes = [{
-    "observations": e.observations.tolist(), "actions": e.actions.tolist(), "rewards": e.rewards.tolist(),
-    "ends": [[bool(a), bool(b)] for a, b in zip(e.terminations, e.truncations)],
-} for e in dataset.iterate_episodes()]
-frame = pandas.read_parquet(os.path.join(os.environ["MINARI_DATASETS_PATH"], "rows.parquet"))
-print(json.dumps({
-    "steps": int(dataset.total_steps), "low": [str(x) for x in dataset.observation_space.low], "episodes": episodes,
-    "pandas": {"rows": len(frame), "next_obs": frame["next_obs"][5].tolist(), 
-               "sources": frame["source"].unique().tolist()},
-}))
-`;

@@ -3,11 +3,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Prediction } from '../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../src/env/tools/text-environment.js';
-import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import type { CallQuery, Responder } from '../../src/env/tools/tools-family.js';
 import { areFalse, checkDream, textGroups } from '../../src/training/text-loop.js';
+import { rulesEnvironment } from '../env/tools/library.js';
 import { attic, attics, atticTraining } from '../rl/text/attic-training.js';
 
 const clone = { tasks: 2, epochs: 30, lr: 3e-3 };
@@ -23,10 +22,7 @@ async function checkedAgainst(change: (exact: Prediction, query: CallQuery) => P
     trusts: (backend) => backend === 'rules',
     answer: async (query) => change(await rules.answer(query), query),
   };
-  const environment = () =>
-    textEnvironment(
-      new ToolsEpisodeEnvironment({ id: 'attics', domain, responder, user: new ScriptedUser(), maxSteps: 15 }),
-    );
+  const environment = () => textEnvironment(rulesEnvironment(domain, { responder, maxSteps: 15 }));
   const environments = [environment(), environment(), environment()];
   const tasks = Array.from({ length: 16 }, (_, i) => training.parts.tasks[i % 2]);
   const parts = { ...training.parts, tasks, dream: { environments: async () => environments } };

@@ -2,11 +2,10 @@
 
 import { describe, expect, it } from 'vitest';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../src/env/tools/text-environment.js';
-import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import { textGroups } from '../../src/training/text-loop.js';
 import { roundsOf, type TextMode } from '../../src/training/text-training.js';
+import { rulesEnvironment } from '../env/tools/library.js';
 import { attics, atticTraining } from '../rl/text/attic-training.js';
 
 const clone = { tasks: 2, epochs: 30, lr: 3e-3 };
@@ -64,12 +63,7 @@ describe('training in a game of text', () => {
       tasks: [{ ...domain.tasks[0], initialOperations: [], user: { opening: 'Go!', goal: 'go' } }],
     };
     const responder = rulesResponder(attics());
-    const tools = new ToolsEpisodeEnvironment({
-      id: 'silent',
-      domain: silent as never,
-      responder,
-      user: new ScriptedUser(),
-    });
+    const tools = rulesEnvironment(silent as never, { responder });
     const evalEnvironments = [textEnvironment(tools)];
     const parts = { ...training.parts, evalEnvironments, evalTasks: silent.tasks as never };
     await expect(textGroups({ ...training, parts })).rejects.toThrow(expect.objectContaining({ code: 'DOMAIN_UNFIT' }));

@@ -5,27 +5,18 @@ import { afterAll, expect, it } from 'vitest';
 import { actionLine } from '../../src/env/screens/screen-actions.js';
 import type { ScreenState } from '../../src/env/screens/screen-state.js';
 import type { CallSpec } from '../../src/env/tools/domain.js';
-import { rulesResponder } from '../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { admissibleIn } from '../../src/env/tools/text-environment.js';
-import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import { viewOf } from '../../src/kinds/registry.js';
 import type { TextPolicy, TextSituation } from '../../src/rl/text/text-policy.js';
 import { RandomAgent } from '../../src/synth/episodes/agents/baseline-agents.js';
 import { playTexts, TextPolicyAgent, whoAnswered } from '../../src/training/text-play.js';
+import { rulesEnvironment } from '../env/tools/library.js';
 import { pagesDomain } from '../screens/fixture.js';
 
 const domain = pagesDomain('order');
 afterAll(() => domain.close());
 
-const make = () =>
-  new ToolsEpisodeEnvironment({
-    id: 'pages',
-    domain,
-    responder: rulesResponder(domain),
-    user: new ScriptedUser(),
-    maxSteps: 12,
-  });
+const make = () => rulesEnvironment(domain, { maxSteps: 12 });
 
 /** Does first what its list says first, by what it reads. */
 function buyer(shown: TextSituation[]): TextPolicy {

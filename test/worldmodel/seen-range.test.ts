@@ -1,16 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { Dream } from '../../src/worldmodel/dream.js';
 import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
 import { isWithin, seenRange, widenedRange } from '../../src/worldmodel/seen-range.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 
 const rows = linearTransitions(400, Rng.fromSeed(1));
-const folder = mkdtempSync(join(tmpdir(), 'reverie-seen-'));
+const folder = temporaryFolder('seen');
 let model: EnsembleModel;
 
 beforeAll(async () => {

@@ -11,7 +11,7 @@ import { packageRoot } from '../../core/packs.js';
 import { rowSize } from '../space-values.js';
 
 /** The interpreter: REVERIE_PYTHON, or what the search path has as `python3`. */
-export function pythonProgram(): string {
+function pythonProgram(): string {
   return process.env.REVERIE_PYTHON || 'python3';
 }
 

@@ -14,7 +14,7 @@ export interface ScreenElement extends JsonObject {
 }
 
 /** Properties that an element may have beside its role, name and children. */
-export const ELEMENT_PROPERTIES = {
+const ELEMENT_PROPERTIES = {
   value: { type: 'string' },
   classes: { type: 'string' },
   color: { type: 'string' },
@@ -150,7 +150,7 @@ function tabLines({ tabs = [], tab }: ScreenView): string[] {
   return tabs.map((told, i) => `Tab ${i}${i === tab ? ' (active)' : ''}: ${told}`);
 }
 
-export function elementText(id: string, element: ScreenElement, isFocused = false): string {
+function elementText(id: string, element: ScreenElement, isFocused = false): string {
   const { role, name } = element;
   const head = role === 'StaticText' || role === 'RootWebArea' ? role : `[${id}] ${role}`;
   return [`${head} ${quoted(name)}`, ...propertiesOf(element, isFocused)].join(', ');

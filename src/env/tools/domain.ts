@@ -248,7 +248,7 @@ export interface ToolsDomain {
 }
 
 /** A domain's settings, checked: the keys of its schema. */
-export type DomainSettings = Readonly<Record<string, unknown>>;
+type DomainSettings = Readonly<Record<string, unknown>>;
 
 /** From settings, and the folder that relative paths in them start from, to the domain. */
 type MakeDomain = (settings: DomainSettings, folder: string) => Promise<ToolsDomain>;

@@ -10,7 +10,7 @@ import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolSpec, ToolsDomain, ToolsTask } from './domain.js';
-import { callsOf, type Message, spokenMessages, type ToolCall } from './message.js';
+import { callsOf, keyOf, type Message, spokenMessages, type ToolCall } from './message.js';
 import { exactPrediction, type Fault, type Prediction } from './prediction.js';
 import { initialStateOf } from './situation.js';
 import type { CallQuery, Responder } from './tools-family.js';
@@ -174,10 +174,6 @@ function withoutFaults(query: CallQuery): CallQuery {
     return toolCalls.length === 0 ? [] : [{ ...message, toolCalls }];
   });
   return { ...query, messages, step: query.step - lost.size };
-}
-
-function keyOf({ name, arguments: given }: CallSpec): string {
-  return canonicalJson([name, given]);
 }
 
 function appliesTo({ kind, tools }: FaultRule, name: string, domain: ToolsDomain): boolean {
@@ -451,7 +447,7 @@ function withTrueAnswers(messages: readonly Message[], faults: readonly Fault[])
 }
 
 /** How an agent that knows of faults recovers. */
-export interface Recovery {
+interface Recovery {
   /** Ids of calls to repeat, and of calls that only checked the effect of a lost answer. */
   readonly uncounted: ReadonlySet<string>;
   /** The next call to make, before any other. */

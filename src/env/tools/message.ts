@@ -1,7 +1,7 @@
 // A conversation between an agent, a user and tools, in one internal form. Calls keep their arguments as an object, and
 // beside it the text the model wrote, as malformed calls are worth learning from too. Ids are always there.
 
-import type { JsonObject } from '../../core/canonical-json.js';
+import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
 
 export interface ToolCall {
   /** Unique within an episode. */
@@ -96,4 +96,9 @@ function isAnsweredByUser(messages: readonly Message[], at: number): boolean {
 
 export function callsOf(message: Message): readonly ToolCall[] {
   return message.role === 'assistant' ? (message.toolCalls ?? []) : [];
+}
+
+/** Equal for calls of one tool with equal arguments. */
+export function keyOf({ name, arguments: given }: Pick<ToolCall, 'name' | 'arguments'>): string {
+  return canonicalJson([name, given]);
 }

@@ -4,7 +4,7 @@
 import { type SpokenMessage, spokenMessages } from './message.js';
 import type { UserQuery, UserTurn } from './tools-family.js';
 
-export const USER_FAULTS = [
+const USER_FAULTS = [
   'says nothing',
   'gives its goal away',
   'speaks as the agent',

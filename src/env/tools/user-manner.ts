@@ -2,7 +2,7 @@
 
 import { Rng } from '../../core/rng.js';
 
-export const MANNERS = ['short', 'vague', 'impatient', 'withholding'] as const;
+const MANNERS = ['short', 'vague', 'impatient', 'withholding'] as const;
 export type Manner = (typeof MANNERS)[number];
 
 /** Instructions to the model for a turn in this manner. */

@@ -22,7 +22,7 @@ import type { Operation } from '../../env/tools/prediction.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ChatReply, ChatRequest, LanguageModel } from '../../llm/language-model.js';
 import { clipped } from '../../worldmodel/llm/prompt.js';
-import { failedReply, parseOperations } from '../../worldmodel/llm/replies.js';
+import { failedReply, parseOperations, statedConfidence } from '../../worldmodel/llm/replies.js';
 import type { BackendModel, Failed, PredictOptions, RawProposal } from '../../worldmodel/tools/backend-model.js';
 import { KnownIds } from '../lifted/lifted-model.js';
 import { screenChanges } from '../mechanics.js';
@@ -176,11 +176,6 @@ interface Answer {
 
 function overviewTold({ overview, outcome, title, shows }: OverviewReply): Json {
   return { overview, outcome, ...(outcome === 'page' ? { title } : { shows }) };
-}
-
-/** A claim that is no probability counts as none. */
-function statedConfidence(claim: number): number {
-  return claim >= 0 && claim <= 1 ? claim : 0;
 }
 
 function refusal(reasons: readonly string[]): RawProposal {

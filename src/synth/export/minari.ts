@@ -7,6 +7,7 @@ import type { VectorSpace } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { replaceFolderAtomic } from '../../core/files.js';
 import type { SavedTransitions } from '../../replay/snapshot.js';
+import type { Spaces } from '../../worldmodel/dynamics.js';
 import { type ParquetColumns, ParquetFile } from './parquet-file.js';
 import {
   type ExportOptions,
@@ -23,11 +24,6 @@ const MINARI_VERSION = '0.5.3';
 const RANGE_ROWS = 32_768;
 const SCANNED_ROWS = 1 << 20;
 const DATASET_ID = /^(?:[-\w][-\w/]*[-\w]\/)?[-\w]+?-v\d+$/;
-
-interface Spaces {
-  readonly observationSpace: VectorSpace;
-  readonly actionSpace: VectorSpace;
-}
 
 export interface MinariOptions extends Spaces, ExportOptions {
   /** Folder of Minari datasets (`MINARI_DATASETS_PATH`). */

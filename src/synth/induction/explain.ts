@@ -189,7 +189,7 @@ export interface Example {
   readonly value: Json;
 }
 
-export interface Explanation {
+interface Explanation {
   readonly text: string;
   readonly agree: readonly Example[];
   readonly differ: readonly Example[];

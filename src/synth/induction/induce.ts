@@ -206,7 +206,7 @@ function without(rules: JsonObject, place: readonly (string | number)[]): JsonOb
 }
 
 /** @throws DOMAIN_FILE_INVALID with the place of the error */
-export function compiledRules(file: unknown, tools: readonly ToolSpec[], stateSchema: JsonObject): DeclaredRules {
+function compiledRules(file: unknown, tools: readonly ToolSpec[], stateSchema: JsonObject): DeclaredRules {
   return new DeclaredRules(rulesFileSchema.parse(file), {
     ...{ tools, stateSchema, file: 'rules.yaml' },
     fault: (place, problem) => reverieError('DOMAIN_FILE_INVALID', { place: place as never, problem, hint: '' }),

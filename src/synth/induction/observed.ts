@@ -89,7 +89,7 @@ function recordsOf(call: ObservedCall): SeenRecord[] {
 }
 
 /** Records in an answer: the subject first. */
-export type ReadRecords = (call: ObservedCall) => SeenRecord[];
+type ReadRecords = (call: ObservedCall) => SeenRecord[];
 
 /** For a known state. Fields that reads show with other values than the state are derived, and left out. */
 function readerOf(state: Records, logs: readonly ObservedLog[]): ReadRecords {
@@ -192,7 +192,7 @@ export interface Beliefs {
 }
 
 /** What a call is taken to change beyond what its answer shows. */
-export type Predict = (state: JsonObject, call: ObservedCall) => readonly Operation[];
+type Predict = (state: JsonObject, call: ObservedCall) => readonly Operation[];
 
 /** @param state initial state of all logs, if known */
 export function beliefsOf(logs: readonly ObservedLog[], state?: JsonObject, predict: Predict = () => []): Beliefs {

@@ -5,7 +5,7 @@
 import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { CallSpec, CheckResult, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
-import { type Message, successfulCalls, type ToolCall } from '../../env/tools/message.js';
+import { keyOf, type Message, successfulCalls, type ToolCall } from '../../env/tools/message.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
@@ -156,8 +156,4 @@ function callsLeft(solution: readonly CallSpec[], messages: readonly Message[]):
     if (at >= 0) made.splice(at, 1);
     return at < 0;
   });
-}
-
-function keyOf({ name, arguments: given }: CallSpec): string {
-  return canonicalJson([name, given]);
 }

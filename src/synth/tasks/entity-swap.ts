@@ -1,6 +1,6 @@
 // The things a typed state holds: records of its collections, by id, and where a text or a task names them.
 
-import type { Json, JsonObject } from '../../core/canonical-json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import type { Rng } from '../../core/rng.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 
@@ -84,21 +84,17 @@ function recordsOf(part: Json): Records | null {
 
 function keyedRecords(part: JsonObject): Records | null {
   const entries = Object.entries(part);
-  if (entries.length === 0 || !entries.every(([, value]) => isRecord(value))) return null;
+  if (entries.length === 0 || !entries.every(([, value]) => isJsonObject(value))) return null;
   return new Map(entries as [string, JsonObject][]);
 }
 
 function listedRecords(part: readonly Json[]): Records | null {
-  if (part.length === 0 || !part.every(isRecord)) return null;
+  if (part.length === 0 || !part.every(isJsonObject)) return null;
   const key = Object.keys(part[0]).find((name) => name === 'id' || /(_id|Id)$/.test(name));
   if (key === undefined) return null;
   const ids = part.map((record) => record[key]);
   if (!ids.every((id) => typeof id === 'string') || new Set(ids).size < ids.length) return null;
   return new Map(part.map((record, i) => [ids[i] as string, record]));
-}
-
-export function isRecord(value: Json): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**
@@ -277,10 +273,10 @@ function leavesOf(entities: Entities, { from, to }: Pair): { leaves: Aligned[]; 
     if (isLeaf(a)) leaves.push({ collection, path, from: a, to: b !== undefined && isLeaf(b) ? b : undefined });
     else if (Array.isArray(a))
       for (const [i, part] of a.entries()) walk(part, Array.isArray(b) ? b[i] : undefined, `${path}/*`);
-    else if (isRecord(a)) {
-      const other = b !== undefined && isRecord(b) ? b : {};
+    else if (isJsonObject(a)) {
+      const other = isJsonObject(b) ? b : {};
       for (const [key, counterpart] of keyPairs(entities, a, other)) {
-        const isId = isRecord(a[key]) || entities.find(key) !== undefined;
+        const isId = isJsonObject(a[key]) || entities.find(key) !== undefined;
         if (key !== counterpart && isId) leaves.push({ collection, path: `${path}/*`, from: key, to: counterpart });
         const next = counterpart === undefined ? undefined : other[counterpart];
         walk(a[key], next, key === counterpart ? `${path}/${key}` : `${path}/*`);
@@ -305,7 +301,7 @@ function isLeaf(value: Json): value is string | number {
 function keyPairs(entities: Entities, a: JsonObject, b: JsonObject): [key: string, counterpart: string | undefined][] {
   const kindOf = (record: JsonObject, key: string): string | undefined => {
     const value = record[key];
-    if (!isRecord(value)) return entities.find(key)?.collection;
+    if (!isJsonObject(value)) return entities.find(key)?.collection;
     // Keys of a record, and its kind where it says one.
     return JSON.stringify([value.kind ?? value.type ?? value.source ?? '', ...Object.keys(value).sort()]);
   };
@@ -426,7 +422,7 @@ export function replacer(replacement: Replacement): <T extends Json>(value: T) =
     if (typeof value === 'string') return inString(value);
     if (typeof value === 'number') return replacement.numbers.get(value) ?? value;
     if (Array.isArray(value)) return value.map(replace);
-    if (!isRecord(value)) return value;
+    if (!isJsonObject(value)) return value;
     return Object.fromEntries(Object.entries(value).map(([key, part]) => [inString(key), replace(part)]));
   };
   return <T extends Json>(value: T) => replace(value) as T;

@@ -1,7 +1,7 @@
 // Finds defects of tasks by running them: the reference as an agent would follow it, and cheats, which the verifier has to
 // refuse. A defect excludes only its own task from rewards; a finding that may be intended is only reported.
 
-import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { stateHash } from '../../env/state/state.js';
 import type { CallSpec, EpisodeEnd, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { firstTools, proposalOf } from '../../env/tools/process-checks.js';
@@ -10,7 +10,7 @@ import { isSameBut, schemasAt } from '../../env/tools/same-sets.js';
 import { holdsValue, valuesIn } from '../../env/tools/stated-values.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { isSolvedAtStart, SOLVED_AT_START } from '../../env/tools/verify-episode.js';
-import { Entities, isRecord } from './entity-swap.js';
+import { Entities } from './entity-swap.js';
 import { hiddenIds } from './hidden-ids.js';
 import { checkReference, checksOf, type Played, playCalls } from './task-checks.js';
 
@@ -391,6 +391,6 @@ function otherValues(value: Json, { entities, wish, schema }: Context): Json[] {
   }
   const isNamed = typeof value === 'string' && value !== '' && wish.includes(value.toLowerCase().replaceAll('_', ' '));
   if (typeof value === 'number') return holdsValue(wish, String(value)) ? [value + 1, value - 1] : [];
-  const choices = isRecord(schema ?? null) ? (schema as JsonObject).enum : undefined;
+  const choices = isJsonObject(schema ?? null) ? (schema as JsonObject).enum : undefined;
   return isNamed && Array.isArray(choices) ? choices.filter((choice) => choice !== value).slice(0, 1) : [];
 }

@@ -102,7 +102,7 @@ export function parseEnsembleConfig(input: EnsembleConfigInput = {}): EnsembleSe
 }
 
 /** What decides where settings are left open. */
-export interface EnsembleCircumstances {
+interface EnsembleCircumstances {
   readonly spaces: Spaces;
   /** Rows to learn from, and whether some of them end by the task; before there are rows: as for many, none of which ends. */
   readonly rows?: number;

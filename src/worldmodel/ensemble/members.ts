@@ -76,7 +76,7 @@ export function decayVector(layout: ParamLayout, config: EnsembleConfig): Float3
 }
 
 /** What a member says of normalised inputs [rows, inputDim]: mean and logVar [rows, outputDim], logit [rows, 1] where it has one. */
-export function memberOutput(params: Record<string, Value>, x: Value, shape: MemberShape) {
+function memberOutput(params: Record<string, Value>, x: Value, shape: MemberShape) {
   const { outputDim, termination, hidden } = shape;
   const y = mlp(params, PREFIX, x, hidden.length + 1, 'swish');
   const { logVarMax, logVarMin } = params;
@@ -503,7 +503,7 @@ export interface TrainingOptions {
 /** The data of the fit that this thread worked for last, in its own memory. */
 let local: { fit: string; data: MemberData } | undefined;
 
-export const trainingTask = poolTask(
+const trainingTask = poolTask(
   import.meta.url,
   'trainingTask',
   async (task: TrainingTask, { stop, report }): Promise<TrainedMember> => {

@@ -27,7 +27,7 @@ const actingReply = userTurnReply.extend({
 const SCHEMA = replySchema('user_turn', userTurnReply);
 const ACTING_SCHEMA = replySchema('user_turn', actingReply);
 
-export interface LlmUserOptions {
+interface LlmUserOptions {
   readonly model: LanguageModel;
   readonly temperature?: number;
   readonly maxTokens?: number;

@@ -411,7 +411,7 @@ export interface EpisodeLimits {
 }
 
 /** Records to show for a call, best first. */
-export type RecordsOf = (call: ToolCall, callsBefore: readonly ToolCall[]) => readonly JsonObject[];
+type RecordsOf = (call: ToolCall, callsBefore: readonly ToolCall[]) => readonly JsonObject[];
 
 /** The addition of one call to its episode's text. */
 interface Addition {

@@ -136,3 +136,8 @@ export function failedReply(error: unknown): Failed {
   const previous = typeof reply === 'string' && reply !== '' ? { previous: reply } : {};
   return { problems: [error.message], ...previous, cost: usage ?? NO_COST };
 }
+
+/** A claim that is no probability ("95", 1e15: small models write such) counts as none; the answer is judged by itself. */
+export function statedConfidence(claim: number): number {
+  return claim >= 0 && claim <= 1 ? claim : 0;
+}

@@ -28,6 +28,7 @@ import {
   predictionReply,
   replySchema,
   reportsError,
+  statedConfidence,
 } from './replies.js';
 
 export interface LlmStepOptions extends PromptOptions {
@@ -95,11 +96,6 @@ function unearned({ domain }: CallQuery, proposal: RawProposal | Failed): RawPro
   const paths = minted.map(({ path }) => `"${path}"`).join(', ');
   const problem = `The operations change ${paths}: what is earned, and when the task is over, is not decided here.`;
   return { problems: [problem], previous: proposal.operations as unknown as Json, cost: proposal.cost };
-}
-
-/** A claim that is no probability ("95", 1e15: small models write such) counts as none; the answer is judged by itself. */
-function statedConfidence(claim: number): number {
-  return claim >= 0 && claim <= 1 ? claim : 0;
 }
 
 /** Counts changes of the prompt that can change answers. */

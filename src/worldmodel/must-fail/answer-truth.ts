@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-j
 import { type StateChange, stateChanges } from '../../env/tools/verify-episode.js';
 
 /** Where the truth of a read comes from: what the rules or a record answered, or the entries of the state that a call names. */
-export type TruthSource = 'rules' | 'record' | 'state';
+type TruthSource = 'rules' | 'record' | 'state';
 
 export interface AnswerTruth {
   /** The answer as the environment writes it. */

@@ -48,7 +48,7 @@ interface Fault {
 }
 
 /** A probe that the simulator failed, with all that it answered. */
-export interface ProbeFailure extends Fault {
+interface ProbeFailure extends Fault {
   readonly probe: Probe;
   readonly prediction?: Prediction;
   readonly verdict?: Verdict;

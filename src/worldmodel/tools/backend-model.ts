@@ -109,7 +109,7 @@ export interface BackendParts {
 }
 
 /** The backend, or why there is none in this domain: `rules: the domain has none`. */
-export type MakeBackend = (parts: BackendParts, settings: BackendSettings) => Awaitable<BackendModel | string>;
+type MakeBackend = (parts: BackendParts, settings: BackendSettings) => Awaitable<BackendModel | string>;
 
 /** The backend's section of `model`, as its schema left it; empty without a schema. */
 export type BackendSettings = Readonly<Record<string, unknown>>;
@@ -156,7 +156,7 @@ export interface BackendFitNote {
   readonly note?: string;
 }
 
-export interface BackendFitted {
+interface BackendFitted {
   /** The version that its answers will carry. */
   readonly version: string;
   /** Share of held-out steps that it got exactly right, in its own sense. */

@@ -1,16 +1,12 @@
 // Environments of `reverie serve` over each protocol it speaks, as the real environment of a domain: what a client does comes to what
 // the environment itself does.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { ToolsTask } from '../../../src/env/tools/domain.js';
-import type { RunningServer } from '../../../src/serve/index.js';
 import { serveScenarios } from '../../serve/running-server.js';
 import { act, begin, environmentOf, on } from './episodes.js';
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await serveScenarios(['helpdesk', 'cartpole'], { real: true });
-});
+const server = await serveScenarios(['helpdesk', 'cartpole'], { real: true });
 afterAll(() => server.stop(0));
 
 const task = () => server.sessions.environments.get('helpdesk')!.domain!.tasks[0];

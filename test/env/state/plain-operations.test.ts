@@ -12,32 +12,13 @@ const STATE: JsonObject = {
   list: [{ id: 1 }, [2, 3], 'x'],
   today: '2030-01-01',
 };
-const PATHS = [
-  ...['/users/ann', '/users/ann/age', '/users/ann/tags', '/users/ann/tags/0', '/users/ann/tags/2', '/users/ann/tags/-'],
-  ...[
-    '/users/eve',
-    '/users/eve/age',
-    '/users/7/a~1b',
-    '/users/7/m~0n',
-    '/users/7/new',
-    '/list',
-    '/list/0',
-    '/list/0/id',
-  ],
-  ...[
-    '/list/1/1',
-    '/list/3',
-    '/list/4',
-    '/list/01',
-    '/list/length',
-    '/list/2/x',
-    '/today',
-    '/today/0',
-    '/new',
-    '/',
-    'today',
-  ],
-];
+const PATHS = `
+  /users/ann /users/ann/age /users/ann/tags /users/ann/tags/0 /users/ann/tags/2 /users/ann/tags/- /users/eve /users/eve/age
+  /users/7/a~1b /users/7/m~0n /users/7/new /list /list/0 /list/0/id /list/1/1 /list/3 /list/4 /list/01 /list/length /list/2/x
+  /today /today/0 /new / today
+`
+  .trim()
+  .split(/\s+/);
 const VALUES: Json[] = [30, '2030-01-01', null, {}, [], { b: [1, { c: 2 }], a: 'z' }, ['a', 'b']];
 
 function drawn(rng: Rng): Operation {

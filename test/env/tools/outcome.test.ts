@@ -1,19 +1,15 @@
 // Outcomes of episodes: a failure that the policy cannot have caused never gives a reward of 0.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { reverieError } from '../../../src/core/errors.js';
-import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { type EpisodeFacts, settle } from '../../../src/env/tools/outcome.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import type { Responder, ToolsPolicy, UserSimulator } from '../../../src/env/tools/tools-family.js';
 import { attempted, planRow, type RowPlan, runEpisode } from '../../../src/synth/episodes/run-episode.js';
-import { libraryEnvironment, loadLibrary, SOLUTION } from './library.js';
+import { LIVED, loadLibrary, rulesEnvironment, SOLUTION } from './library.js';
 
-let domain: ToolsDomain;
-beforeAll(async () => {
-  domain = await loadLibrary();
-});
+const domain = await loadLibrary();
 afterAll(() => domain.close());
 
 /** The rules, with this changed in answers to `lend_book`. */
@@ -86,7 +82,7 @@ describe('an episode ends', () => {
   test.each(cases)(
     '$name, and says so, in a snapshot of it, too',
     async ({ change, options, steps, outcome, reward }) => {
-      const make = () => libraryEnvironment(domain, { ...options, ...(change && { responder: answering(change) }) });
+      const make = () => rulesEnvironment(domain, { ...options, ...(change && { responder: answering(change) }) });
       const [env, other] = [make(), make()];
       await env.reset({ task: 'lend-dune', seed: 1 });
       for (const action of SOLUTION.slice(0, steps - 1)) await env.step(action);
@@ -99,10 +95,7 @@ describe('an episode ends', () => {
 });
 
 describe('a row that fails without the agent’s fault', () => {
-  const settings = {
-    ...{ scenario: 's', scenarioHash: 'h', seed: 3, source: 'synthetic' as const, maxSteps: 9, weigh: () => 1 },
-    ...{ responderVersion: 'r', userVersion: 'u' },
-  } as const;
+  const settings = { ...LIVED, seed: 3, source: 'synthetic', maxSteps: 9 } as const;
   const policy: ToolsPolicy = {
     version: 'p',
     act: ({ step }) => ({
@@ -118,7 +111,7 @@ describe('a row that fails without the agent’s fault', () => {
     (now: RowPlan) => {
       plans.push(now);
       const responder = now.attempt <= times ? answering(change) : rulesResponder(domain);
-      return runEpisode(libraryEnvironment(domain, { responder }), policy, task(), now, settings);
+      return runEpisode(rulesEnvironment(domain, { responder }), policy, task(), now, settings);
     };
 
   test('is tried again from the same start under another id, and the row says so', async () => {

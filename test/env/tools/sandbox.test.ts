@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import { type SandboxedRules, sandboxedRules } from '../../../src/env/tools/sandbox/sandboxed-rules.js';
+import { testData } from '../../data.js';
 import { fixture, loadLibrary } from './library.js';
 
 const LIMITS = { memoryBytes: 24 * 2 ** 20, interrupts: 300, milliseconds: 2_500 };
@@ -74,33 +75,7 @@ function failureOf(work: () => unknown): Error | undefined {
 }
 
 describe('what rules may not do', () => {
-  const FAULTS: [string, string, string][] = [
-    ['an error of its own', 'throw new TypeError("bad")', 'it threw TypeError: bad'],
-    ['an unknown name', 'nowhere.x = 1; return 1', "it threw ReferenceError: 'nowhere' is not defined"],
-    ['no answer', 'state.today = "y"', 'it returned undefined'],
-    ['a BigInt', 'return 10n', 'what it returned is of type bigint'],
-    ['an answer that is not JSON', 'return new Map()', 'what it returned is no plain object'],
-    ['a function for an answer', 'return { toJSON() { return 1 } }', 'what it returned/toJSON is of type function'],
-    ['NaN in the state', 'state.x = { y: NaN }; return 1', 'what it wrote at /x/y is NaN'],
-    ['a state within itself', 'state.x = {}; state.x.y = state.x; return 1', 'is nested too deeply'],
-    ['a symbol for a key', 'state[Symbol("x")] = 1; return 1', 'it threw TypeError'],
-    ['a prototype of the state', 'state.__proto__ = { y: 1 }; return 1', 'it threw Error'],
-    ['pollution', 'Object.prototype.x = 1; return 1', 'object is not extensible'],
-    ['pollution by way of the state', 'state["__proto__"].x = 1; return 1', 'object is not extensible'],
-    ['pollution of objects', 'Object.prototype.toString = () => 7; return 1', '"toString" is read-only'],
-    ['a global', 'globalThis.z = 1; return 1', 'object is not extensible'],
-    ['randomness', 'return Math.random()', 'there is no Math.random'],
-    ['code made of text', 'return (() => {}).constructor("return 1")()', 'rules cannot make code from text'],
-    ['endless recursion', 'const f = () => f() + 1; return f()', 'it called itself too deeply'],
-    ['JSON 100,000 deep', 'return JSON.parse("[".repeat(1e5) + "]".repeat(1e5))', 'it called itself too deeply'],
-    ['lists 50,000 deep', 'let a = []; for (let i = 0; i < 5e4; i++) a = [a]; return String(a)', 'too deeply'],
-    ['a text of half a gigabyte', 'return "x".repeat(2 ** 29)', 'it needed too much memory'],
-    ['a text of 2 MB', 'return "x".repeat(2e6)', 'it returned 2000000 characters: too many'],
-    ['a bomb of memory', 'const a = []; for (;;) a.push({})', 'it needed too much memory'],
-    ['an endless loop', 'for (;;);', 'it ran too long and was stopped'],
-    ['an endless match', 'return /(a+)+b/.test("a".repeat(40))', 'it ran too long and was stopped'],
-    ['an error that never tells', 'throw { get name() { for (;;); } }', 'it ran too long and was stopped'],
-  ];
+  const FAULTS = testData<[string, string, string][]>('env/tools/sandbox-faults.yaml');
 
   test('fails aloud, naming file, tool and fault, and the next call is answered', async () => {
     const rules = await rulesOf(

@@ -1,20 +1,15 @@
 // Family text over the same core: a house of two rooms.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { checkEnvironment, describeReport } from '../../../src/env/check-environment.js';
-import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { loadDomain } from '../../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
-import { fixture, libraryEnvironment, loadLibrary } from './library.js';
+import { fixture, loadLibrary, rulesEnvironment } from './library.js';
 
-let domain: ToolsDomain;
-
-beforeAll(async () => {
-  domain = await loadDomain(fixture('cellar'));
-});
+const domain = await loadDomain(fixture('cellar'));
 afterAll(() => domain.close());
 
 function makeCellar(maxSteps = 20) {
@@ -65,6 +60,6 @@ test('snapshots of other families and domains of other tools are refused', async
   const snapshot = env.tools.snapshot();
   expect(() => env.restore(snapshot)).toThrow(expect.objectContaining({ code: 'SNAPSHOT_MISMATCH' }));
   const library = await loadLibrary();
-  expect(() => textEnvironment(libraryEnvironment(library))).toThrow(/the one tool "act"/);
+  expect(() => textEnvironment(rulesEnvironment(library))).toThrow(/the one tool "act"/);
   library.close();
 });

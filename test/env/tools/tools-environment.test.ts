@@ -1,20 +1,15 @@
 // Episodes of tools in the library fixture: what is answered, by whom, how it ends, and that a failed step changes nothing.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import { checkEnvironment, describeReport } from '../../../src/env/check-environment.js';
-import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { withTasks } from '../../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Responder, ToolsStepInfo } from '../../../src/env/tools/tools-family.js';
-import { call, libraryEnvironment, loadLibrary, SOLUTION } from './library.js';
+import { call, loadLibrary, rulesEnvironment, SOLUTION } from './library.js';
 
-let domain: ToolsDomain;
-
-beforeAll(async () => {
-  domain = await loadLibrary();
-});
+const domain = await loadLibrary();
 afterAll(() => domain.close());
 
 const infoOf = ({ info }: { info: unknown }) => info as ToolsStepInfo;
@@ -24,7 +19,7 @@ const whole = (env: ToolsEpisodeEnvironment) => JSON.stringify([env.snapshot(), 
 
 describe('an episode', () => {
   test('begins with the policy and what the user says, in the task that is named', async () => {
-    const env = libraryEnvironment(domain);
+    const env = rulesEnvironment(domain);
     expect(() => env.messages).toThrow(expect.objectContaining({ code: 'ENV_NOT_RESET' }));
     const first = await env.reset({ seed: 4 });
     expect(first.observation.messages).toEqual([
@@ -43,7 +38,7 @@ describe('an episode', () => {
   });
 
   test('is solved by its reference and ends with reward 1', async () => {
-    const env = libraryEnvironment(domain);
+    const env = rulesEnvironment(domain);
     await env.reset({ seed: 1, task: 'lend-dune' });
     const looked = await env.step(SOLUTION[0]);
     expect(looked.observation.messages).toEqual([
@@ -61,7 +56,7 @@ describe('an episode', () => {
   });
 
   test('ends by a tool that terminates, if it succeeds; calls after it are refused', async () => {
-    const env = libraryEnvironment(domain);
+    const env = rulesEnvironment(domain);
     await env.reset({ task: 'lend-dune' });
     expect((await env.step(call('hand_over'))).terminated).toBe(false);
     const handOver = { id: 'a', name: 'hand_over', arguments: { reason: 'lost' } };
@@ -99,7 +94,7 @@ describe('calls', () => {
       },
       close: () => {},
     };
-    const env = libraryEnvironment(domain, { responder });
+    const env = rulesEnvironment(domain, { responder });
     await env.reset();
     const { observation, info } = await env.step(action);
     expect(observation.messages).toMatchObject([{ role: 'tool', content: text, isError: true }]);
@@ -107,7 +102,7 @@ describe('calls', () => {
   });
 
   test('of one action are answered in order, each in the state the one before left', async () => {
-    const env = libraryEnvironment(domain);
+    const env = rulesEnvironment(domain);
     await env.reset();
     const lend = { id: 'x', name: 'lend_book', arguments: { member_id: 'M1', book_id: 'B2' } };
     const { observation } = await env.step({ content: null, toolCalls: [lend, lend, { ...lend, id: '' }] });
@@ -145,7 +140,7 @@ describe('what is no action', () => {
     ['a thousand calls', { toolCalls: Array(1000).fill({ name: 'a', arguments: {} }) }, 'toolCalls: Too big'],
     ['50 MB of text', { content: 'x'.repeat(50_000_000) }, 'content: Too big'],
   ])('such as %s is refused in one line, and nothing is changed', async (_, action, problem) => {
-    const env = libraryEnvironment(domain);
+    const env = rulesEnvironment(domain);
     await env.reset({ seed: 1 });
     const before = whole(env);
     const error = await env.step(action as never).catch((thrown) => thrown);
@@ -166,7 +161,7 @@ describe('a step that fails', () => {
         return rules.answer(query);
       },
     };
-    const env = libraryEnvironment(domain, { responder });
+    const env = rulesEnvironment(domain, { responder });
     await env.reset({ seed: 1 });
     const before = whole(env);
     const calls = [...(SOLUTION[1].toolCalls ?? []), ...(SOLUTION[0].toolCalls ?? [])];
@@ -177,7 +172,7 @@ describe('a step that fails', () => {
   });
 
   test('because another is still going on says so', async () => {
-    const env = libraryEnvironment(domain);
+    const env = rulesEnvironment(domain);
     await env.reset();
     const first = env.step(SOLUTION[0]);
     await expect(env.step(SOLUTION[0])).rejects.toMatchObject({ code: 'ENV_BUSY' });
@@ -187,7 +182,7 @@ describe('a step that fails', () => {
 
 describe('a snapshot', () => {
   test('is small, JSON, and goes on in another instance as the first would have', async () => {
-    const [env, other] = [libraryEnvironment(domain), libraryEnvironment(domain)];
+    const [env, other] = [rulesEnvironment(domain), rulesEnvironment(domain)];
     await env.reset({ seed: 3, row: 12 });
     await env.step(SOLUTION[0]);
     await env.step(SOLUTION[1]);
@@ -203,7 +198,7 @@ describe('a snapshot', () => {
   });
 
   test('is refused where it is foreign, of another version or damaged', async () => {
-    const env = libraryEnvironment(domain);
+    const env = rulesEnvironment(domain);
     await env.reset({ seed: 3 });
     await env.step(SOLUTION[1]);
     const snapshot = env.snapshot();
@@ -234,7 +229,7 @@ describe('a snapshot', () => {
 
 test('the checker finds the environment sound, with random actions and with the solution', async () => {
   for (const actions of [undefined, SOLUTION]) {
-    const report = await checkEnvironment(() => libraryEnvironment(domain), { actions, steps: 24 });
+    const report = await checkEnvironment(() => rulesEnvironment(domain), { actions, steps: 24 });
     expect(report.passed, describeReport(report)).toBe(true);
     expect(report.checks.filter(({ skipped }) => skipped !== undefined)).toEqual([]);
   }

@@ -13,6 +13,7 @@ import { GIVES_UP, mannerOf } from '../../../src/env/tools/user-manner.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { LlmUser } from '../../../src/worldmodel/llm/llm-user.js';
 import { ScriptedModel, sectionsOf } from '../../worldmodel/tools/scripted-model.js';
+import { LIVED, rulesEnvironment } from './library.js';
 
 const parameters = { type: 'object', properties: {} };
 const rules: ToolRules = {
@@ -69,11 +70,7 @@ test('a scripted user acts by its own tools before it speaks, unseen by the agen
     version: 'p',
     act: ({ step }: { step: number }) => ({ action: { content: SAID[step] }, cost: NO_COST }),
   };
-  const settings = {
-    ...{ scenario: 's', scenarioHash: 'h', seed: 3, source: 'real' as const, maxSteps: 9, weigh: () => 1 },
-    ...{ responderVersion: 'r', userVersion: 'u' },
-  };
-  const record = await runEpisode(env, policy, task(), planRow(0, { seed: 1, groupSize: 1, branchAt: 0 }), settings);
+  const record = await runEpisode(env, policy, task(), planRow(0, { seed: 1, groupSize: 1, branchAt: 0 }), LIVED);
   expect(record).toMatchObject({ return: 1, outcome: { kind: 'judged' } });
   expect(record.messages[3]).toMatchObject({
     role: 'user',
@@ -159,13 +156,7 @@ test('friction is drawn by seed and turn, at its share, and loses nothing that a
 
 test('patience ends it with a word, as the agent’s failure', async () => {
   const of = domain();
-  const env = new ToolsEpisodeEnvironment({
-    id: 'modem',
-    domain: of,
-    responder: rulesResponder(of),
-    user: new ScriptedUser(),
-    patience: 2,
-  });
+  const env = rulesEnvironment(of, { patience: 2 });
   await env.reset({ seed: 1 });
   await env.step({ content: 'Hm.' });
   const end = await env.step({ content: 'Hm?' });

@@ -1,18 +1,15 @@
 // Verdicts: each part of a verifier, what counts as told and as called, and when nothing is decided.
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
-import type { CallSpec, ToolsDomain, ToolsTask, VerifierSpec } from '../../../src/env/tools/domain.js';
+import type { CallSpec, ToolsTask, VerifierSpec } from '../../../src/env/tools/domain.js';
 import { type Message, spokenMessages } from '../../../src/env/tools/message.js';
 import { referenceStateOf } from '../../../src/env/tools/situation.js';
 import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
+import { testData } from '../../data.js';
 import { loadLibrary } from './library.js';
 
-let domain: ToolsDomain;
-
-beforeAll(async () => {
-  domain = await loadLibrary();
-});
+const domain = await loadLibrary();
 afterAll(() => domain.close());
 
 const taskOf = (id: string) => domain.tasks.find((task) => task.id === id) as ToolsTask;
@@ -75,53 +72,12 @@ describe('what the user was told', () => {
     expect(verdictOf({ communicate: [text] }, messages).checks[0].passed).toBe(passed);
   });
 
-  test.each([
-    ['12', 'There are 12.', true],
-    ['12', 'There are 1120.', false],
-    ['12', 'It is $12.00, thank you', true],
-    ['$1,120.50', 'It costs 1120.5 in all', true],
-    ['1120.5', 'Das macht 1.120,50 €', true],
-    ['12', 'You have 12kg of it', true],
-    ['12', 'We have twelve of them', true],
-    ['1', 'There is one left', true],
-    ['1', 'No one has it', false],
-    ['21', 'Twenty-one, to be exact', true],
-    ['0', 'None is left', true],
-    ['1120', 'Das macht 1.120 €', true],
-    ['2.50 EUR', '€2.5 each', true],
-    ['2.50 EUR', '$2.50 each', false],
-    ['3 days', 'in 3 weeks', false],
-    ['20 hours', 'It lasts twenty hours', true],
-    ['2030-03-22', 'until March 22nd, 2030', true],
-    ['2030-03-22', 'until 22 March 2031', false],
-    ['12', 'It is not 12 but 13', false],
-    ['12', 'More than 12', false],
-    ['12', 'It is 10. It is 11. It is 12.', false],
-    ['12', 'It might be 11, 12 and 13', false],
-    ['12', 'Order 7 has 11. Order 8 has 12.', true],
-    ['12', 'Either 11 and 12', false],
-    ['12', 'On 2026-05-12 at 12:30', false],
-    ['12', 'It is 11 or 12.', false],
-    ['12', 'It is 12 pieces, or maybe 13.', false],
-    ['12', 'Between 12 and 14.', false],
-    ['12', '10, 11, 12, 13', false],
-    ['12', '11 or 12? I looked it up: there are 12.', true],
-    ['12', 'It went from 10 to 12, 3 more to come', true],
-    ['12', 'You have 10, 11 and 12', true],
-    ['B-306', 'Booked for 7 May as B-306, it costs 25.', true],
-    ['B-306', 'It is B-3061', false],
-    ['B-306', 'It is B-306 or B-307', false],
-    ['stock', 'It is out-of-stock, sorry', true],
-    ['ship', 'We shipped it', false],
-    ['red', 'It is red or blue.', false],
-    ['stock', 'It is not in stock', true],
-    ['cancelled', 'It is not cancelled', false],
-    ['cancelled', 'It is cancelled, or so it seems', true],
-    ['7 May', 'on 17 May', false],
-    ['#W12', 'order #W12 or so', true],
-  ])('"%s" in "%s": %s', (wanted, said, passed) => {
-    expect(verdictOf({ communicate: [wanted] }, [say(said)]).checks[0].passed).toBe(passed);
-  });
+  test.each(testData<[string, string, boolean][]>('env/tools/said.yaml'))(
+    '"%s" in "%s": %s',
+    (wanted, said, passed) => {
+      expect(verdictOf({ communicate: [wanted] }, [say(said)]).checks[0].passed).toBe(passed);
+    },
+  );
 
   test('may be taken back later', () => {
     const wanted = { communicate: ['12'] };

@@ -1,12 +1,9 @@
 // Whole episodes in simulations whose errors were put in by hand: how long they keep to what happened, and what they reward.
 
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
-import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
-import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { toolsKSteps } from '../../../src/fidelity/k-steps.js';
 import { toolsRewardEnd } from '../../../src/fidelity/reward-end.js';
@@ -19,41 +16,29 @@ import {
 import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agents.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
+import { LIVED, rulesEnvironment } from '../../env/tools/library.js';
 import { findingOf, judgedOf, metricOf } from './desk-questions.js';
 import { wrappedRules } from './wrapped-rules.js';
 
 const EPISODES = 60;
 
-let domain: ToolsDomain;
-let sequences: TrueSequence[];
-beforeAll(async () => {
-  domain = await nativeDomain('helpdesk');
-  const records = await Promise.all(Array.from({ length: EPISODES }, (_, row) => episode(rulesResponder(domain), row)));
-  const carried = await Promise.all(
-    records.map(async ({ id, task: name, messages }): Promise<TrueSequence> => {
-      const task = domain.tasks.find((each) => each.id === name)!;
-      const { steps } = await carryOutForReal(domain, task, messages);
-      const known = steps.map(({ prediction: { observation, isError }, state }) => ({ observation, isError, state }));
-      return { id, task, messages, steps: known };
-    }),
-  );
-  sequences = carried.filter(({ steps }) => steps.length > 0);
-});
+const domain = await nativeDomain('helpdesk');
+const records = await Promise.all(Array.from({ length: EPISODES }, (_, row) => episode(rulesResponder(domain), row)));
+const carried = await Promise.all(
+  records.map(async ({ id, task: name, messages }): Promise<TrueSequence> => {
+    const task = domain.tasks.find((each) => each.id === name)!;
+    const { steps } = await carryOutForReal(domain, task, messages);
+    const known = steps.map(({ prediction: { observation, isError }, state }) => ({ observation, isError, state }));
+    return { id, task, messages, steps: known };
+  }),
+);
+const sequences = carried.filter(({ steps }) => steps.length > 0);
 
 function episode(responder: Responder, row: number, task = domain.tasks[row % domain.tasks.length]) {
-  const environment = new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user: new ScriptedUser() });
+  const environment = rulesEnvironment(domain, { responder });
   const agent = new ReferenceAgent([0, 0.3][row % 2]);
   const plan = planRow(row, { seed: 3, groupSize: 1, branchAt: 0 });
-  return runEpisode(environment, agent, task, plan, {
-    scenario: domain.id,
-    scenarioHash: domain.version,
-    seed: 3,
-    source: 'synthetic',
-    responderVersion: responder.version,
-    userVersion: 'scripted',
-    maxSteps: 30,
-    weigh: () => 1,
-  });
+  return runEpisode(environment, agent, task, plan, { ...LIVED, seed: 3, source: 'synthetic', maxSteps: 30 });
 }
 
 function simulatedBy(responder: Responder) {

@@ -1,8 +1,7 @@
 // Known noise of rewards: one source tosses a coin for each episode, the others are fixed.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import type { Responder, ToolsPolicy, UserSimulator } from '../../../src/env/tools/tools-family.js';
@@ -21,13 +20,9 @@ const P = 0.3;
 const DEVIATION = Math.sqrt(P * (1 - P));
 const isHeads = (seed: number) => Rng.fromSeed(seed).split('coin').uniform() < P;
 
-let library: ToolsDomain;
-let domain: ToolsDomain;
-beforeAll(async () => {
-  library = await loadLibrary();
-  const [lend] = library.tasks;
-  domain = { ...library, tasks: Array.from({ length: TASKS }, (_, i) => ({ ...lend, id: `lend-${i}` })) };
-});
+const library = await loadLibrary();
+const [lend] = library.tasks;
+const domain = { ...library, tasks: Array.from({ length: TASKS }, (_, i) => ({ ...lend, id: `lend-${i}` })) };
 afterAll(() => library.close());
 
 const NOTHING = { operations: [], observation: 'Error: not today', isError: true };

@@ -1,8 +1,7 @@
 // One step of a model whose errors were put in by hand: each metric finds what it is to find, and the others stay clean.
 
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { reverieError } from '../../../src/core/errors.js';
-import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
@@ -14,12 +13,8 @@ import { type WrappedErrors, wrappedRules } from './wrapped-rules.js';
 
 const COUNT = 300;
 
-let domain: ToolsDomain;
-let questions: readonly ToolsQuestion[];
-beforeAll(async () => {
-  domain = await nativeDomain('helpdesk');
-  questions = await deskQuestions(domain, COUNT);
-});
+const domain = await nativeDomain('helpdesk');
+const questions = await deskQuestions(domain, COUNT);
 
 function oneStep(errors: WrappedErrors, repeats = 1) {
   return oneStepOf(wrappedRules(domain, errors), repeats);

@@ -1,15 +1,13 @@
 // Training in a small game of ours: its parts, for tests of policies of text and of their loop.
 
 import { Rng } from '../../../src/core/rng.js';
-import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../../src/env/tools/text-environment.js';
-import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import { gamesDomain } from '../../../src/games/pddl/text-game.js';
 import { groupEstimators } from '../../../src/rl/group-estimators.js';
 import { relevanceSchema } from '../../../src/rl/text/relevance.js';
 import { TextLearner, type TextObjective } from '../../../src/rl/text/text-learner.js';
 import { newProgress, type TextGroupSettings, type TextTraining } from '../../../src/training/text-training.js';
+import { rulesEnvironment } from '../../env/tools/library.js';
 import { ATTIC, ATTIC_PROBLEM } from '../../games/attic.js';
 
 /**
@@ -36,10 +34,7 @@ export function attics(reached = (thing: string) => `(in ${thing} chest)`) {
 }
 
 export function attic(domain = attics(), maxSteps = 15) {
-  const responder = rulesResponder(domain);
-  return textEnvironment(
-    new ToolsEpisodeEnvironment({ id: 'attics', domain, responder, user: new ScriptedUser(), maxSteps }),
-  );
+  return textEnvironment(rulesEnvironment(domain, { maxSteps }));
 }
 
 export const PLAIN: TextObjective = { clipLow: 0.2, clipHigh: 0.28, klCoefficient: 0, entropyCoefficient: 0 };

@@ -3,9 +3,9 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { compiledUrl } from '../../../src/core/threads.js';
@@ -21,31 +21,8 @@ const KILLS = 2;
 const compiled = (path: string) =>
   compiledUrl(new URL(`../../../src/${path}.ts`, import.meta.url).href, `./${path.split('/').at(-1)}.js`);
 
-/** Answers lines of JSON, `{n, verb, args}`, from the sessions kept in a folder. */
-const SERVER = `
-  import { createInterface } from 'node:readline';
-  import { loadAnyScenario } from ${JSON.stringify(compiled('run/scenario'))};
-  import { openServable } from ${JSON.stringify(compiled('run/servable'))};
-  import { openSessions } from ${JSON.stringify(compiled('serve/core/sessions'))};
-  const [persist, folder, ...names] = process.argv.slice(2);
-  const served = [];
-  for (const name of names) served.push(await openServable(await loadAnyScenario(name), { folder, real: true, log: () => {} }));
-  const sessions = await openSessions(served, { persist });
-  const verbs = {
-    open: ({ env, id }) => sessions.open({ env, id, owner: 'local' }),
-    reset: ({ id, ...request }) => sessions.reset(id, request, 'local'),
-    step: ({ id, action, ...request }) => {
-      const decoded = Array.isArray(action) ? Float32Array.from(action) : action;
-      return sessions.step(id, { action: decoded, ...request }, 'local');
-    },
-    state: ({ id }) => sessions.state(id, 'local'),
-  };
-  console.log('ready');
-  createInterface({ input: process.stdin }).on('line', async (line) => {
-    const { n, verb, args } = JSON.parse(line);
-    const answer = await Promise.resolve(verbs[verb](args)).catch((error) => ({ error: error.code ?? error.message }));
-    console.log(JSON.stringify({ n, answer }));
-  });`;
+const MODULES = JSON.stringify(['run/scenario', 'run/servable', 'serve/core/sessions'].map(compiled));
+const PROGRAM = fileURLToPath(new URL('killed-server.mjs', import.meta.url));
 
 // biome-ignore lint/suspicious/noExplicitAny: what came over the wire
 type Answer = any;
@@ -62,10 +39,8 @@ class Server {
   }
 
   static async start(persist: string, folder: string): Promise<Server> {
-    // A file, as threads do not start in a process that was given its program as an argument.
-    const program = join(folder, 'server.mjs');
-    writeFileSync(program, SERVER);
-    const child = spawn(process.execPath, [program, persist, folder, ...NAMES], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const argv = [PROGRAM, persist, folder, MODULES, ...NAMES];
+    const child = spawn(process.execPath, argv, { stdio: ['pipe', 'pipe', 'inherit'] });
     const server = new Server(child);
     const lines = createInterface({ input: child.stdout! });
     const [line] = await Promise.race([once(lines, 'line'), once(child, 'exit')]);

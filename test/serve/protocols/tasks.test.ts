@@ -1,12 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningServer } from '../../../src/serve/index.js';
+import { afterAll, describe, expect, it } from 'vitest';
 import { ask, serveScenarios } from '../running-server.js';
 
-let server: RunningServer;
-
-beforeAll(async () => {
-  server = await serveScenarios(['helpdesk', 'pendulum']);
-});
+const server = await serveScenarios(['helpdesk', 'pendulum']);
 afterAll(() => server.stop(0));
 
 const at = (path: string, body?: unknown) => ask(`${server.url}/${path}`, body);

@@ -2,17 +2,10 @@
 
 import { expect, it } from 'vitest';
 import { makeDomain } from '../../../src/env/tools/domains.js';
-import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
-import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import { carryOutForReal } from '../../../src/fidelity/tools/episodes.js';
 import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agents.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
-
-const SETTINGS = {
-  ...{ scenario: 'test', scenarioHash: 'hash', seed: 5, source: 'real' as const, responderVersion: 'rules' },
-  ...{ userVersion: 'scripted', maxSteps: 40, weigh: () => 1 },
-} as const;
+import { LIVED, rulesEnvironment } from '../../env/tools/library.js';
 
 /** What answers at once, after it kept the thread for a while; and how often it was asked. */
 async function slowDesk() {
@@ -38,14 +31,10 @@ function soon(): AbortSignal {
 it('stops where it is told to', async () => {
   const { domain, asked } = await slowDesk();
   const task = domain.tasks.find(({ reference }) => (reference?.calls.length ?? 0) > 3)!;
-  const environment = () =>
-    new ToolsEpisodeEnvironment({
-      ...{ id: 'desk', domain, user: new ScriptedUser() },
-      responder: rulesResponder(domain),
-    });
+  const environment = () => rulesEnvironment(domain);
   const live = (signal?: AbortSignal) => {
     const plan = planRow(0, { seed: 0, groupSize: 1, branchAt: 0 });
-    return runEpisode(environment(), new ReferenceAgent(0), task, plan, SETTINGS, signal);
+    return runEpisode(environment(), new ReferenceAgent(0), task, plan, LIVED, signal);
   };
   const { messages } = await live();
   const calls = asked.times;

@@ -8,17 +8,9 @@ import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environmen
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { ScriptedAgent } from '../../../src/synth/episodes/agents/scripted-agent.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
+import { LIVED } from '../../env/tools/library.js';
 
-const SETTINGS = {
-  scenario: 'test',
-  scenarioHash: 'hash',
-  seed: 5,
-  source: 'synthetic',
-  responderVersion: 'rules',
-  userVersion: 'scripted',
-  maxSteps: 40,
-  weigh: () => 1,
-} as const;
+const SETTINGS = { ...LIVED, source: 'synthetic' } as const;
 
 async function lived(name: string, rows: number): Promise<EpisodeRecord[]> {
   const domain = await makeDomain({ id: name });

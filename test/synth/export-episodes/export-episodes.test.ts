@@ -1,11 +1,12 @@
 // What all formats share: the folder, its shards and splits, the card; and the two plainest formats.
 
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
+import { testData } from '../../data.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { call, record } from '../episode-records.js';
 import { exported, jsonLines, parquetRows } from './exported.js';
 
@@ -13,11 +14,9 @@ let root: string;
 let folder: string;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'reverie-episodes-'));
+  root = temporaryFolder('episodes');
   folder = join(root, 'set');
 });
-
-afterEach(() => rmSync(root, { recursive: true }));
 
 const frontMatter = (card: string) => parse(card.split('---\n')[1]);
 
@@ -120,29 +119,7 @@ describe('openai', () => {
     });
     const { adapted } = await exported(folder, 'openai', [episode]);
     const [row] = jsonLines(folder, 'data/train-00000-of-00001.jsonl');
-    expect(row.messages).toEqual([
-      { role: 'system', content: 'You help with parcels. Make one call at a time.' },
-      { role: 'user', content: 'P100?' },
-      {
-        role: 'assistant',
-        content: null,
-        tool_calls: [
-          { id: 'call-2-0', type: 'function', function: { name: 'get_parcel', arguments: '{"parcel_id":"P1"}' } },
-        ],
-        weight: 0,
-      },
-      { role: 'tool', tool_call_id: 'call-2-0', content: 'none' },
-      {
-        role: 'assistant',
-        content: 'Let me look.',
-        tool_calls: [
-          { id: 'call-4-0', type: 'function', function: { name: 'get_parcel', arguments: '{"parcel_id":"P100"}' } },
-        ],
-        weight: 1,
-      },
-      { role: 'tool', tool_call_id: 'call-4-0', content: 'here' },
-      { role: 'assistant', content: 'Here.', weight: 1 },
-    ]);
+    expect(row.messages).toEqual(testData('synth/export-episodes/openai-messages.yaml'));
     expect(row.tools[0]).toMatchObject({ type: 'function', function: { name: 'get_parcel' } });
     expect(row.parallel_tool_calls).toBe(false);
     expect(adapted).toEqual({ "messages after the agent's last turn left out": 1, 'thoughts left out': 1 });

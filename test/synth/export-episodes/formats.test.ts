@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { testData } from '../../data.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { call, parcelDomain, parcelTask, record, type Turn } from '../episode-records.js';
 import { exported, jsonLines, parquetRows, type Row } from './exported.js';
@@ -39,20 +40,7 @@ describe('sharegpt', () => {
   it('splits parallel calls, folds text beside them, joins turns in a row, and says so', async () => {
     const { adapted } = await exported(folder, 'sharegpt', [record({ turns: PARALLEL })]);
     const [row] = jsonLines(folder, 'data/train-00000-of-00001.jsonl');
-    expect(row.conversations).toEqual([
-      { from: 'human', value: 'Where are P100 and P200?' },
-      {
-        from: 'function_call',
-        value:
-          '<think>\nTwo parcels.\n\nLet me look.\n</think>\n\n{"name":"get_parcel","arguments":{"parcel_id":"P100"}}',
-      },
-      { from: 'observation', value: 'P100 is here' },
-      { from: 'function_call', value: '{"name":"get_parcel","arguments":{"parcel_id":"P200"}}' },
-      { from: 'observation', value: 'P200 is here' },
-      { from: 'gpt', value: '<think>\nFound.\n</think>\n\nBoth are here.' },
-      { from: 'human', value: 'Thanks.\n\nBye.' },
-      { from: 'gpt', value: 'Bye.' },
-    ]);
+    expect(row.conversations).toEqual(testData('synth/export-episodes/sharegpt-turns.yaml'));
     expect(row.system).toBe('You help with parcels. Make one call at a time.');
     expect(JSON.parse(row.tools)[0].name).toBe('get_parcel');
     expect(adapted).toEqual({

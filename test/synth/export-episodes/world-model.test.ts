@@ -1,9 +1,6 @@
 // The export `world-model`: the prompts of the backend `llm`, and replies that it reads as the recorded answers.
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { Json } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import { stateHash } from '../../../src/env/state/state.js';
@@ -13,14 +10,14 @@ import { ExperienceStore } from '../../../src/replay/experience/store.js';
 import { answeredCalls } from '../../../src/synth/export/episodes/world-model.js';
 import { llmSection } from '../../../src/worldmodel/llm/entry.js';
 import { LlmStepModel, type LlmStepOptions } from '../../../src/worldmodel/llm/step-model.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { NO_COST, parcelDomain, parcelTask, type RecordSpec, record } from '../episode-records.js';
 import { exported, jsonLines } from './exported.js';
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-world-model-'));
+  folder = temporaryFolder('world-model');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const domain = parcelDomain({ tasks: [parcelTask('move')] });
 const [{ id: task }] = domain.tasks;

@@ -1,26 +1,21 @@
 // The automatic hacker: what can be had for nothing is found, with planted judges and simulators that can be taken in; honest
 // ones raise no alarm.
 
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import type { Operation, Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
-import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { type FindTricksRequest, findTricks } from '../../../src/synth/hacker/find-tricks.js';
 import { Judge, judgeEpisode } from '../../../src/worldmodel/reward/judge.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
+import { rulesEnvironment } from '../../env/tools/library.js';
 import { DoubleModel, sectionOf, truthfulModel, verdict } from '../../worldmodel/reward/judge-models.js';
 
-let domain: ToolsDomain;
-let rubrics: ToolsDomain;
-beforeAll(async () => {
-  domain = await nativeDomain('helpdesk');
-  rubrics = withRubrics(domain);
-});
+const domain = await nativeDomain('helpdesk');
+const rubrics = withRubrics(domain);
 
 /** The same tasks, decided by a judge alone. */
 function withRubrics(of: ToolsDomain): ToolsDomain {
@@ -31,7 +26,7 @@ function withRubrics(of: ToolsDomain): ToolsDomain {
 function request(of: ToolsDomain, responder: Responder, model?: DoubleModel, seed = 1): FindTricksRequest {
   const judge = model && new Judge(model, { votes: 1 });
   return {
-    environment: () => new ToolsEpisodeEnvironment({ id: 'h', domain: of, responder, user: new ScriptedUser() }),
+    environment: () => rulesEnvironment(of, { responder }),
     tasks: of.tasks,
     config: { tasks: 4, plays: 64, repeats: 2 },
     settings: {

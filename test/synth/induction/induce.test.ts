@@ -1,23 +1,17 @@
 // Rules from the three logs of the hotel, and what further logs make of them.
 
 import '../../../src/kinds/registry.js';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RulesFile } from '../../../src/env/tools/declared-rules.js';
 import type { ToolSpec } from '../../../src/env/tools/domain.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
-import { heldOut, type Induction, induce, tryRules } from '../../../src/synth/induction/induce.js';
+import { heldOut, induce, tryRules } from '../../../src/synth/induction/induce.js';
 import { proposeTasks } from '../../../src/synth/induction/proposed-tasks.js';
 import { hotelEpisodes, hotelTools } from './hotel.js';
 
-let episodes: readonly EpisodeRecord[];
-let domain: { readonly tools: readonly ToolSpec[] };
-let induction: Induction;
-
-beforeAll(async () => {
-  episodes = await hotelEpisodes();
-  domain = { tools: hotelTools() };
-  induction = induce(episodes, domain);
-});
+const episodes = await hotelEpisodes();
+const domain = { tools: hotelTools() };
+const induction = induce(episodes, domain);
 
 function rule(tool: string, { rules } = induction): RulesFile['tools'][string] {
   return rules.file.tools[tool];

@@ -1,42 +1,29 @@
 // The step that lost an episode, on episodes run in the real service desk that were made to be lost.
 
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
-import type { CallSpec, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
-import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
-import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { CallSpec } from '../../../src/env/tools/domain.js';
 import type { ToolsAction } from '../../../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { lostStep } from '../../../src/synth/signals/deficits.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
+import { LIVED, rulesEnvironment } from '../../env/tools/library.js';
 
-let domain: ToolsDomain;
-let task: ToolsTask;
-let solution: readonly CallSpec[];
-beforeAll(async () => {
-  domain = await nativeDomain('helpdesk');
-  task = domain.tasks.find(({ id }) => id === 'unlock-after-holiday')!;
-  solution = task.reference!.calls;
-});
+const domain = await nativeDomain('helpdesk');
+const task = domain.tasks.find(({ id }) => id === 'unlock-after-holiday')!;
+const solution = task.reference!.calls;
 
 /** Lives the turns, then says good-bye; truncated after `maxSteps`. */
 function lived(turns: readonly (CallSpec | string)[], maxSteps = 30): Promise<EpisodeRecord> {
-  const environment = new ToolsEpisodeEnvironment({
-    id: 'desk',
-    domain,
-    responder: rulesResponder(domain),
-    user: new ScriptedUser(),
-  });
+  const environment = rulesEnvironment(domain);
   const act = ({ step }: { readonly step: number }) => ({
     action: actionOf(turns[step] ?? 'Good-bye.', step),
     cost: NO_COST,
   });
   const plan = planRow(0, { seed: 1, groupSize: 1, branchAt: 0 });
-  const settings = { scenario: 's', scenarioHash: '0', seed: 1, source: 'synthetic', maxSteps } as const;
-  const who = { responderVersion: 'r', userVersion: 'u', weigh: () => 1 };
-  return runEpisode(environment, { version: 'told', act }, task, plan, { ...settings, ...who });
+  const settings = { ...LIVED, seed: 1, source: 'synthetic', maxSteps } as const;
+  return runEpisode(environment, { version: 'told', act }, task, plan, settings);
 }
 
 function actionOf(turn: CallSpec | string, step: number): ToolsAction {

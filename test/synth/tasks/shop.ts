@@ -5,6 +5,7 @@ import { recordOperations } from '../../../src/env/state/operations.js';
 import { stateHash } from '../../../src/env/state/state.js';
 import type { ToolOutcome, ToolRules, ToolSpec, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import type { ToolCall } from '../../../src/env/tools/message.js';
+import { testData } from '../../data.js';
 
 const FIRST = ['Ada', 'Bela', 'Cleo', 'Dario', 'Edda', 'Ferran', 'Gita', 'Hugo', 'Ines', 'Jonas'];
 const LAST = ['Abel', 'Brandt', 'Costa', 'Dubois', 'Egger', 'Fonda', 'Grau', 'Holm', 'Ivanic', 'Jensen'];
@@ -94,61 +95,7 @@ const rules: ToolRules = {
   close: () => {},
 };
 
-/** Cancels an order of a customer; verified by the whole end state. */
-export const CANCEL: ToolsTask = {
-  id: 'cancel-lamp',
-  family: 'cancel',
-  split: 'train',
-  user: {
-    opening: 'Hello, Ada Abel here. Please cancel order ORD-2000.',
-    goal: 'You are Ada Abel (cus_100). You want to cancel your order ORD-2000, a lamp of 20.50 sent to Graz, because it is no longer needed.',
-    script: [{ when: 'cancelled', say: 'Thanks.', done: true }, { say: 'Please go on.' }],
-  },
-  verifier: { state: 'reference', communicate: ['20.50'] },
-  reference: {
-    calls: [
-      { name: 'get_order', arguments: { order_id: 'ORD-2000' } },
-      { name: 'cancel_order', arguments: { order_id: 'ORD-2000', reason: 'no longer needed' } },
-    ],
-    say: 'Your order ORD-2000 is cancelled, and 20.50 will be paid back.',
-  },
-  failures: [
-    {
-      name: 'only looks',
-      calls: [{ name: 'get_order', arguments: { order_id: 'ORD-2000' } }],
-      say: 'It is cancelled.',
-    },
-  ],
-};
-
-/** Credit for another customer; verified by asserted values. */
-export const CREDIT: ToolsTask = {
-  id: 'credit',
-  family: 'credit',
-  split: 'train',
-  user: {
-    opening: 'Good day, I was promised a credit.',
-    goal: 'You are Bela Dubois (cus_107). You were promised 15 as credit for a late delivery and want it now.',
-    script: [{ when: 'credit', say: 'Good.', done: true }, { say: 'Please go on.' }],
-  },
-  verifier: { state: 'reference' },
-  reference: {
-    calls: [{ name: 'give_credit', arguments: { customer_id: 'cus_107', amount: 15 } }],
-    say: 'You now have a credit of 15.',
-  },
-};
-
-/** Kept for evaluation: a change of address. */
-export const KEPT: ToolsTask = {
-  id: 'kept',
-  family: 'readdress',
-  split: 'test',
-  user: {
-    goal: 'You are Cleo Grau (cus_114). Your order ORD-2020 goes to the wrong town: you have moved from Tampere to the pretty town of Split last week.',
-  },
-  verifier: { state: 'reference' },
-  reference: { calls: [{ name: 'change_city', arguments: { order_id: 'ORD-2020', city: 'Split' } }] },
-};
+export const [CANCEL, CREDIT, KEPT] = testData<ToolsTask[]>('synth/tasks/shop-tasks.yaml');
 
 export function shop(tasks: readonly ToolsTask[] = [CANCEL, CREDIT, KEPT], withRules = true): ToolsDomain {
   const initialState = state();

@@ -1,16 +1,12 @@
 // The faults of a domain's own tasks: named by audits and checks, and by nobody's word.
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import { afterAll, expect, test } from 'vitest';
+import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import { SOLVED_AT_START } from '../../../src/env/tools/verify-episode.js';
 import { defectOf, lintTasks } from '../../../src/synth/tasks/lint-tasks.js';
 import { loadLibrary } from '../../env/tools/library.js';
 
-let domain: ToolsDomain;
-
-beforeAll(async () => {
-  domain = await loadLibrary();
-});
+const domain = await loadLibrary();
 afterAll(() => domain.close());
 
 const problemsOf = async (changed: Partial<ToolsTask>) => {

@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import { reverieError } from '../../../src/core/errors.js';
 import { openSealed } from '../../../src/core/files.js';
@@ -25,14 +25,9 @@ import { temporaryFolder } from '../../temporary-folder.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../shared/data', import.meta.url));
 
-let domain: ToolsDomain;
-let written: Probe[];
-let folder: string;
-beforeAll(async () => {
-  domain = await nativeDomain('helpdesk');
-  written = await readProbes(join(scenarioFolder('helpdesk'), 'must-fail.yaml'), domain);
-  folder = temporaryFolder('must-fail');
-});
+const domain = await nativeDomain('helpdesk');
+const written = await readProbes(join(scenarioFolder('helpdesk'), 'must-fail.yaml'), domain);
+const folder = temporaryFolder('must-fail');
 
 /** Answers everything with this. */
 function simulator(version: string, answer: (domain: ToolsDomain) => Partial<Prediction>): Responder {

@@ -2,12 +2,10 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
-import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import { describe, expect, it } from 'vitest';
 import { Judge } from '../../../src/worldmodel/reward/judge.js';
 import {
   auditJudge,
-  type LabelledEpisode,
   readAudit,
   readLabelledEpisodes,
   requireAudited,
@@ -17,14 +15,9 @@ import { nativeDomain, scenarioFolder } from '../../controlled/native-domain.js'
 import { temporaryFolder } from '../../temporary-folder.js';
 import { DoubleModel, truthfulModel, verdict } from './judge-models.js';
 
-let domain: ToolsDomain;
-let labelled: LabelledEpisode[];
-let folder: string;
-beforeAll(async () => {
-  domain = await nativeDomain('helpdesk');
-  labelled = await readLabelledEpisodes(join(scenarioFolder('helpdesk'), 'labelled'), domain);
-  folder = temporaryFolder('audit');
-});
+const domain = await nativeDomain('helpdesk');
+const labelled = await readLabelledEpisodes(join(scenarioFolder('helpdesk'), 'labelled'), domain);
+const folder = temporaryFolder('audit');
 
 const one = { votes: 1, audit: { repeats: 1 } } as const;
 

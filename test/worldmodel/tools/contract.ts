@@ -6,9 +6,9 @@ import { addCosts, type Cost, NO_COST } from '../../../src/core/cost.js';
 import { stateHash } from '../../../src/env/state/state.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import type { Prediction } from '../../../src/env/tools/prediction.js';
-import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
-import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Responder, ToolsAction, ToolsStepInfo } from '../../../src/env/tools/tools-family.js';
+import { rulesEnvironment } from '../../env/tools/library.js';
 
 export interface ContractCase {
   readonly domain: ToolsDomain;
@@ -26,7 +26,7 @@ export function toolsBackendContract(given: ContractCase): void {
   const action = (i: number): ToolsAction => ({ content: null, toolCalls: [{ id: `call-${i}`, ...calls[i] }] });
 
   const begin = async (responder: Responder, seed = 1) => {
-    const environment = new ToolsEpisodeEnvironment({ id: 'contract', domain, responder, user: new ScriptedUser() });
+    const environment = rulesEnvironment(domain, { responder });
     await environment.reset({ seed });
     return environment;
   };

@@ -7,6 +7,7 @@ import type { ToolOutcome, ToolRules, ToolSpec, ToolsDomain, ToolsTask } from '.
 import type { Message, ToolCall } from '../../../src/env/tools/message.js';
 import type { Prediction } from '../../../src/env/tools/prediction.js';
 import type { CallQuery, Responder } from '../../../src/env/tools/tools-family.js';
+import { testData } from '../../data.js';
 
 const text = { type: 'string' };
 const object = (properties: JsonObject, required = Object.keys(properties)): JsonObject => ({
@@ -23,28 +24,7 @@ const ticket = object({
   comments: { type: 'array', items: text },
 });
 
-export const DESK_TOOLS: ToolSpec[] = [
-  { name: 'get_ticket', description: 'A ticket.', parameters: object({ ticket_id: text }), kind: 'read' },
-  {
-    name: 'close_ticket',
-    description: 'Closes an open ticket.',
-    parameters: object({ ticket_id: text }),
-    kind: 'write',
-  },
-  {
-    name: 'open_ticket',
-    description: 'Opens a ticket for a customer; answers its id.',
-    parameters: object({ customer_id: text, subject: text }),
-    kind: 'write',
-  },
-  {
-    name: 'hand_over',
-    description: 'Hands the conversation to a human.',
-    parameters: object({}),
-    kind: 'generic',
-    terminates: true,
-  },
-];
+export const DESK_TOOLS = testData<ToolSpec[]>('worldmodel/tools/desk-tools.yaml');
 
 export function deskState(tickets = 3): JsonObject {
   const customers = { C101: { name: 'Ada Lind' }, C102: { name: 'Bo Ek' } };

@@ -8,6 +8,7 @@ import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environmen
 import type { Trust } from '../../../src/worldmodel/tools/backend-model.js';
 import { makeRouter, Router } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
+import { rulesEnvironment } from '../../env/tools/library.js';
 import { deskDomain, deskQuery, deskRules, realDesk } from './desk.js';
 import { CALL_COST, prediction, ScriptedModel, sectionsOf, truthful } from './scripted-model.js';
 
@@ -49,8 +50,7 @@ describe('a typed step by a language model', () => {
     const model = new ScriptedModel((_, { Refused }) =>
       prediction({ observation: JSON.stringify({ status: Refused === undefined ? 'closed' : 'open' }) }),
     );
-    const env = new ToolsEpisodeEnvironment({
-      ...{ id: 'desk', domain, user: new ScriptedUser() },
+    const env = rulesEnvironment(domain, {
       responder: await makeRouter(config({ backends: ['llm'] }), { domain, model }),
     });
     await env.reset({ seed: 1 });

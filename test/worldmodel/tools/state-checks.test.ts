@@ -8,6 +8,7 @@ import { freezeDeep } from '../../../src/env/tools/load-domain.js';
 import type { Operation, StateCheck } from '../../../src/env/tools/prediction.js';
 import type { ExperienceStep } from '../../../src/replay/experience/experience.js';
 import { answeredBefore, checkProposal } from '../../../src/worldmodel/tools/checks.js';
+import { testData } from '../../data.js';
 
 const KINDS: Record<string, ToolSpec['kind']> = {
   get_room: 'read',
@@ -31,31 +32,7 @@ const inn: ToolsDomain = {
       reference: { calls: [{ name: 'cancel', arguments: { code: 'BK-71' } }] },
     },
   ],
-  initialState: freezeDeep({
-    guests: { 'G-1': { name: 'Ada Lind', vip: true }, 'G-2': { name: 'Bo Ek', vip: false } },
-    rooms: {
-      'R-10': {
-        floor: 1,
-        price: 120.5,
-        beds: 2,
-        status: 'free',
-        nights: { '2030-01-02': { rate: 99 }, '2030-01-03': { rate: 140 } },
-      },
-      'R-11': { floor: 1, price: 80, beds: 1, status: 'taken', nights: {} },
-      'R-20': { floor: 2, price: 95, beds: 2, status: 'free', nights: {} },
-    },
-    bookings: {
-      'BK-71': {
-        guest: 'G-2',
-        room: 'R-11',
-        from: '2030-01-02',
-        paid: 80,
-        extras: ['breakfast', 'cot'],
-        status: 'open',
-      },
-      'BK-72': { guest: 'G-1', room: 'R-20', from: '2030-01-05', paid: 95, extras: [], status: 'open' },
-    },
-  }) as JsonObject,
+  initialState: freezeDeep(testData<JsonObject>('worldmodel/tools/inn.yaml')),
 };
 
 interface Said {

@@ -3,12 +3,12 @@
 // something; and puts what it says in the domain's phrases.
 
 import { LRUCache } from 'lru-cache';
-import { canonicalJson, type Json, type JsonObject } from '../../../core/canonical-json.js';
+import type { Json, JsonObject } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
 import { Rng } from '../../../core/rng.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { recoveryFrom } from '../../../env/tools/faults.js';
-import { callsOf, type Message } from '../../../env/tools/message.js';
+import { callsOf, keyOf, type Message } from '../../../env/tools/message.js';
 import { mapTexts, Phrases } from '../../../env/tools/phrases.js';
 import { proposalOf } from '../../../env/tools/process-checks.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
@@ -156,10 +156,6 @@ function stillToMake(
     if (at === 0 || (at > 0 && isDone)) left.splice(at, 1);
   }
   return left;
-}
-
-function keyOf({ name, arguments: given }: CallSpec): string {
-  return canonicalJson([name, given]);
 }
 
 function isOfSolution(value: Json, { reference }: ToolsTask): boolean {

@@ -66,7 +66,7 @@ export const json = (...names: string[]): JsonObject[] => names.map((name) => ({
 export const lists = (...names: string[]): JsonObject[] => names.map((name) => ({ name, list: 'json' }));
 export const texts = (...names: string[]): JsonObject[] => names.map((name) => ({ name, dtype: 'string' }));
 
-export interface ToolDefinition extends JsonObject {
+interface ToolDefinition extends JsonObject {
   readonly type: 'function';
   readonly function: { readonly name: string; readonly description: string; readonly parameters: JsonObject };
 }

@@ -1,26 +1,21 @@
 // Ladders of agents: a simulation by exact rules ranks them perfectly; one that helps along is found optimistic.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Json } from '../../../../src/core/canonical-json.js';
 import { Rng } from '../../../../src/core/rng.js';
-import type { ToolsDomain } from '../../../../src/env/tools/domain.js';
 import { makeDomain } from '../../../../src/env/tools/domains.js';
 import { rulesResponder } from '../../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../../src/env/tools/scripted-user.js';
 import type { CallQuery, Responder } from '../../../../src/env/tools/tools-family.js';
 import type { RankRow } from '../../../../src/fidelity/rank.js';
-import type { FidelitySetup, Finding } from '../../../../src/fidelity/section.js';
+import type { Finding } from '../../../../src/fidelity/section.js';
 import { runFidelityEpisode } from '../../../../src/fidelity/tools/episodes.js';
 import { agentLadder, toolsRank } from '../../../../src/fidelity/tools/rank.js';
-import { loadToolsScenario, type ToolsScenario } from '../../../../src/run/scenario.js';
+import { loadToolsScenario } from '../../../../src/run/scenario.js';
 
-let domain: ToolsDomain;
-let setup: FidelitySetup<ToolsScenario>;
-beforeAll(async () => {
-  const scenario = await loadToolsScenario('helpdesk', { set: ['fidelity.rank.episodes=8'] });
-  setup = { scenario, seed: 5, inputs: {}, out: '' };
-  domain = await makeDomain(scenario.config.domain, { folder: scenario.folder });
-});
+const scenario = await loadToolsScenario('helpdesk', { set: ['fidelity.rank.episodes=8'] });
+const setup = { scenario, seed: 5, inputs: {}, out: '' };
+const domain = await makeDomain(scenario.config.domain, { folder: scenario.folder });
 afterAll(() => domain.close());
 
 async function rank(responder: Responder, world = domain): Promise<{ rows: RankRow[]; finding: Finding }> {

@@ -1,15 +1,10 @@
 // As NeMo-Gym's gymnasium_agent speaks (responses_api_agents/gymnasium_agent): by the facts of its source.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningServer } from '../../../../src/serve/index.js';
+import { afterAll, describe, expect, it } from 'vitest';
 import { serveScenarios } from '../../running-server.js';
 import { helpdeskReference } from '../reference-calls.js';
 
-let server: RunningServer;
-
-beforeAll(async () => {
-  server = await serveScenarios(['helpdesk', 'pendulum']);
-});
+const server = await serveScenarios(['helpdesk', 'pendulum']);
 afterAll(() => server.stop(0));
 
 const ROW = { responses_create_params: { input: [] } };

@@ -1,17 +1,13 @@
 // Section by section what the reference server promises over /ws (OpenEnv 0.3, core/env_server/http_server.py), and what we
 // do better. Whole episodes are played by OpenEnv's own client (openenv-client.test.ts) and by test/e2e/golden.test.ts.
 
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningServer } from '../../../../src/serve/index.js';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { serveScenarios } from '../../running-server.js';
 import { FramesClient, type Reply } from './frames-client.js';
 
-let server: RunningServer;
 const clients: FramesClient[] = [];
 
-beforeAll(async () => {
-  server = await serveScenarios(['pendulum', 'helpdesk']);
-});
+const server = await serveScenarios(['pendulum', 'helpdesk']);
 afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.leave()));
 });

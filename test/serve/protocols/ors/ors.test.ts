@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningServer } from '../../../../src/serve/index.js';
+import { afterAll, describe, expect, it } from 'vitest';
 import { serveScenarios } from '../../running-server.js';
 import { eventsOf, type SseEvent } from './sse-events.js';
 
-let server: RunningServer;
-
-beforeAll(async () => {
-  server = await serveScenarios(['helpdesk', 'pendulum']);
-});
+const server = await serveScenarios(['helpdesk', 'pendulum']);
 afterAll(() => server.stop(0));
 
 interface Asked {
