@@ -503,7 +503,7 @@ export interface TrainingOptions {
 /** The data of the fit that this thread worked for last, in its own memory. */
 let local: { fit: string; data: MemberData } | undefined;
 
-const trainingTask = poolTask(
+export const trainingTask = poolTask(
   import.meta.url,
   'trainingTask',
   async (task: TrainingTask, { stop, report }): Promise<TrainedMember> => {
