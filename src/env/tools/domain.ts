@@ -29,8 +29,15 @@ export interface ToolSpec {
 
 /** Those of the agent, and those of the user. */
 export function allTools({ tools, userTools = [] }: Pick<ToolsDomain, 'tools' | 'userTools'>): readonly ToolSpec[] {
-  return userTools.length === 0 ? tools : [...tools, ...userTools];
+  if (userTools.length === 0) return tools;
+  const ofTools = together.get(tools) ?? new WeakMap<readonly ToolSpec[], readonly ToolSpec[]>();
+  const known = ofTools.get(userTools) ?? [...tools, ...userTools];
+  together.set(tools, ofTools.set(userTools, known));
+  return known;
 }
+
+/** One list for the same two: what is compiled for tools is kept by their list. */
+const together = new WeakMap<readonly ToolSpec[], WeakMap<readonly ToolSpec[], readonly ToolSpec[]>>();
 
 export interface ToolOutcome {
   readonly operations: readonly Operation[];
