@@ -1,7 +1,7 @@
 export const tools = {
   count(state) {
     state.count += 1;
-    return 'This is ' + state.count + '.';
+    return `This is ${state.count}.`;
   },
   spin(state) {
     while (true) state.count;
