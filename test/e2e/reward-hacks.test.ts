@@ -17,6 +17,8 @@ import { temporaryFolder } from '../temporary-folder.js';
 import { reverie } from './reverie.js';
 
 const folder = temporaryFolder('hacks');
+/** Audits are those of a judge, by its model's name. */
+const OTHER = ['llm.model=honest'];
 let honest: LlmServer;
 let gullible: LlmServer;
 
@@ -92,9 +94,24 @@ describe('a judge that is taken in by a verdict in the conversation', () => {
 });
 
 it('an honest judge raises no alarm', async () => {
-  const { result } = await run('synth', honest, 'honest');
-  const { hacker, datasets, success } = result as SynthEpisodesResult;
+  const { result, out, stdout } = await run('synth', honest, 'honest', ...OTHER);
+  const { hacker, datasets, success, spent, spentBy } = result as SynthEpisodesResult;
+  const all = Object.values(spentBy).reduce((sum, { calls }) => sum + calls, 0);
+  expect([all, Object.keys(spentBy).sort()]).toEqual([spent.calls, ['audits', 'judge']]);
+  expect(stdout).toMatch(/spent in this run.*\n {2}audits .*\n {2}judge /);
   expect(hacker).toMatchObject({ passed: true, tricks: [], plays: 48, tasks: 6 });
   expect(datasets).toHaveLength(1);
   expect(success?.of).toBeGreaterThan(0);
+
+  // A second run has the audits of the first, and what it is not sure of is measured anew.
+  const again = await run('synth', honest, 'again', ...OTHER, 'synth.episodes=6');
+  expect(again.result.spentBy.audits).toBeUndefined();
+  expect(again.result.hacker).toEqual(hacker);
+  const fileOf = (run: string) => readFileSync(join(run, 'judge-audit.json'), 'utf8');
+  expect(fileOf(again.out)).toBe(fileOf(out));
+  for (const run of [out, again.out])
+    writeFileSync(join(run, 'judge-audit.json'), fileOf(run).replace('"flip"', '"flap"'));
+  const third = await run('synth', honest, 'third', ...OTHER);
+  expect(third.result.spentBy.audits.calls).toBeGreaterThan(0);
+  expect(third.result.hacker).toEqual(hacker);
 });

@@ -26,6 +26,8 @@ export interface Situation {
   readonly calls: number;
   /** Injected faults; absent if there were none. */
   readonly faults?: readonly Fault[];
+  /** Confidence of answers that were not sure, by id of the call; absent if all were. */
+  readonly doubts?: Readonly<Record<string, number>>;
   /** A call ended it: those after it are refused. */
   readonly ended: boolean;
 }
@@ -64,6 +66,7 @@ const savedEpisode = z.strictObject({
   messages: z.array(message),
   calls: z.int().min(0),
   faults: z.array(z.custom<Fault>((one) => typeof (one as Fault | null)?.call?.id === 'string')).optional(),
+  doubts: z.record(z.string(), z.number()).optional(),
   /** Of the state that the operations must lead to. */
   stateHash: z.string(),
   /** Version of the domain. */
@@ -89,7 +92,7 @@ type SavedEpisode = z.output<typeof savedEpisode>;
 /** The episode as plain JSON; of a size with the conversation, not with the state. */
 export function saveEpisode(domain: ToolsDomain, episode: Episode, rng: RngState): SavedEpisode {
   const { situation, paid, ...place } = episode;
-  const { task, seed, row, state, operations, messages, calls, faults } = situation;
+  const { task, seed, row, state, operations, messages, calls, faults, doubts } = situation;
   return structuredClone({
     ...place,
     domain: domain.version,
@@ -100,6 +103,7 @@ export function saveEpisode(domain: ToolsDomain, episode: Episode, rng: RngState
     messages: messages.slice(1),
     calls,
     ...(faults && { faults: [...faults] }),
+    ...(doubts && { doubts }),
     ...(paid === null ? {} : { paid }),
     stateHash: stateHash(state),
     rng: { key: [...rng.key] as [number, number], position: rng.position },
@@ -129,6 +133,7 @@ export function loadEpisode(
     operations: done,
     messages: said,
     faults,
+    doubts,
     ...place
   } = structuredClone(kept);
   const task = taskOf(id);
@@ -136,7 +141,7 @@ export function loadEpisode(
   const state = applyOperations(initialStateOf(domain, task), operations);
   if (stateHash(state) !== hash) throw new RangeError('its operations lead to another state');
   const messages = [policyMessage(domain), ...said];
-  const ofRow = { ...(row === undefined ? {} : { row }), ...(faults && { faults }) };
+  const ofRow = { ...(row === undefined ? {} : { row }), ...(faults && { faults }), ...(doubts && { doubts }) };
   return {
     episode: { situation: { task, seed, ...ofRow, state, operations, messages, calls, ended: false }, ...place, paid },
     rng,

@@ -140,7 +140,7 @@ export class RowCoordinator implements RowRunner {
       if ('bytes' in outcome) return await this.recordOf(planned, outcome.bytes);
       throw failureOf(plan.row, outcome.error);
     } finally {
-      reservation.settle(spent);
+      reservation.settle(spent, 'workers');
       this.stopWhenSpent();
     }
   };

@@ -22,7 +22,7 @@ import {
   toolOf,
   unsaidIds,
 } from '../tools/checks.js';
-import { clipped, DATA_NOTICE, oneLine, renderSections, sliceState } from './prompt.js';
+import { clipped, DATA_NOTICE, domainText, renderSections, sliceState } from './prompt.js';
 import { normalisedOperations, operationsReply, parseOperations, replySchema, reportsError } from './replies.js';
 
 const turn = z.strictObject({
@@ -231,7 +231,7 @@ export async function amplifyTrajectory(request: AmplifyRequest): Promise<Amplif
       problem: `The trajectory written for task "${task.id}" cannot be read: ${describeIssues(read.error)}`,
       hint: 'Use a model that can be held to a schema, or run episodes turn by turn (synth.mode: turns).',
     });
-  const modelVersion = `amplify:1:${model.version}`;
+  const modelVersion = `amplify:2:${model.version}`;
   const replay = new TrajectoryReplay(domain, initialState, modelVersion);
   const { problems } = replay.play(read.data.turns);
   return {
@@ -262,9 +262,7 @@ function trajectoryMessages({ domain, task, exemplar, stateTokens = 8_000 }: Amp
     'You write realistic conversations in which an agent serves a user by means of tools, for training agents.',
     DATA_NOTICE,
     `## Rules\n${RULES.map((rule, i) => `${i + 1}. ${rule}`).join('\n')}`,
-    `## Policy of the agent\n${domain.policy}`,
-    `## Tools\n${domain.tools.map((tool) => oneLine(tool as unknown as Json)).join('\n')}`,
-    `## Schema of the state\n${oneLine(domain.stateSchema)}`,
+    domainText(domain, domain.tools),
     'Reply with one JSON object with the key turns: a list of objects with the keys role, reasoning, content, name, arguments, operations, in this order.',
   ].join('\n\n');
   const { opening = '', persona = '', goal } = task.user;

@@ -254,14 +254,14 @@ export function toolOf(domain: ToolsDomain, name: string): ToolSpec | undefined 
 
 /**
  * Weight of an episode in training, in [0, 1]: the product, over answers less sure than `downWeightBelow`, of confidence
- * over it. A refused call has confidence 0, so an episode that rests on one weighs nothing.
+ * over it. A refused call has confidence 0, so an episode that rests on one weighs nothing. A repeated answer is the same doubt, not another.
  */
 export function episodeWeight(
-  predictions: readonly Pick<Prediction, 'confidence'>[],
+  predictions: readonly Pick<Prediction, 'confidence' | 'backend'>[],
   { downWeightBelow }: { readonly downWeightBelow: number },
 ): number {
-  return predictions.reduce((weight, { confidence }) => {
-    return confidence < downWeightBelow ? (weight * confidence) / downWeightBelow : weight;
+  return predictions.reduce((weight, { confidence, backend }) => {
+    return confidence < downWeightBelow && backend !== 'memory' ? (weight * confidence) / downWeightBelow : weight;
   }, 1);
 }
 
