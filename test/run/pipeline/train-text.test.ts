@@ -52,6 +52,7 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
     'train.mode=interleaved',
     'train.model={backends: [operators], operators: {minConfidence: 0.5}}',
     `train.gather=${JSON.stringify(gather)}`,
+    'faults=[{kind: latency}]',
   ];
   const trained = await run<TextTrainResult>('train', 'simulated', { set });
   expect(trained.gathered).toHaveLength(2);
@@ -65,6 +66,9 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
   expect(second.heldOut!.steps).toBeGreaterThan(0);
   const report = readFileSync(trained.report, 'utf8');
   expect(report).toMatch(/answered by.*operators/);
+
+  // Records show the world without faults.
+  expect(readFileSync(join(home, 'simulated', 'records', '000.jsonl'), 'utf8')).not.toContain('"fault"');
 
   // What was imitated is a record, too, of which the dream is made.
   const kept = readFileSync(join(home, 'simulated', 'records', 'demonstrations.jsonl'), 'utf8')
