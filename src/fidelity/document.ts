@@ -1,6 +1,6 @@
 // A fidelity report for people: what is read first, gates, then section by section, all models side by side.
 
-import type { Block, Cell, CurvesBlock, Report } from '../core/report.js';
+import type { Block, Cell, CurvesBlock, Fact, Report } from '../core/report.js';
 import {
   type Comparison,
   type FidelityReport,
@@ -48,13 +48,22 @@ export function fidelityDocument(report: ShownReport): Report {
         rows: [
           ...subjects.map(({ name, kind, version }) => [name, `${kind} ${version}`] as const),
           ['truth', `${truth.kind}: ${truth.description}, version ${truth.version}`],
-          ...Object.entries(provenance).map(
-            ([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const,
-          ),
+          ...Object.entries(provenance).flatMap(([name, value]): Fact[] => {
+            const text = provenanceText(value);
+            return text === '' ? [] : [[name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`), text]];
+          }),
         ],
       },
     ],
   };
+}
+
+/** An evaluation set by its hash; the rest of it is in fidelity.json. */
+function provenanceText(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value);
+  if (Array.isArray(value)) return value.join(', ');
+  if ('hash' in value) return String(value.hash);
+  return Object.entries(value).flat().join(' ');
 }
 
 function truthText({ truth, subjects }: ShownReport): string {

@@ -80,7 +80,9 @@ async function blockHtml(block: Block, names: readonly string[], id: string): Pr
       return `<div class="list ${block.tone ?? ''}">${title}<ul>${items}</ul></div>`;
     }
     case 'facts': {
-      const rows = block.rows.map(([label, value]) => `<dt>${escapeHtml(label)}</dt><dd>${escapeHtml(value)}</dd>`);
+      const rows = block.rows.map(
+        ([label, value]) => `<dt>${escapeHtml(label.replace(/^ +/, '\u2003'))}</dt><dd>${escapeHtml(value)}</dd>`,
+      );
       return `<dl class="facts">${rows.join('')}</dl>`;
     }
     case 'figures': {

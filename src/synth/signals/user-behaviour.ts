@@ -41,15 +41,16 @@ export class UserBehaviour {
   }
 
   /** For a report. */
-  get figures(): Readonly<Record<string, number>> {
+  get figures(): Readonly<Record<string, number | null>> {
     const { turns, words, openings, openingShares, corrected, ends } = this;
     const share = (count: number) => rounded(count / Math.max(1, turns.length));
+    const figure = (values: number[], of = median) => (values.length === 0 ? null : rounded(of(values)));
     return {
       conversations: turns.length,
       'turns of a user, mean': rounded(mean(turns)),
-      'words of the opening, median': openings.length === 0 ? 0 : median(openings),
-      'words of a later turn, median': words.length === 0 ? 0 : median(words),
-      'ids and numbers told in the opening, share': rounded(openingShares.length === 0 ? 0 : mean(openingShares)),
+      'words of the opening, median': figure(openings),
+      'words of a later turn, median': figure(words),
+      'ids and numbers told in the opening, share': figure(openingShares, mean),
       'correct themselves, share': share(corrected),
       'leave with thanks or a goodbye, share': share(ends.thanks),
       'are left by the agent, share': share(ends.agent),
@@ -64,8 +65,8 @@ const rounded = (value: number) => Math.round(100 * value) / 100;
 export function behaviourTable(simulated: UserBehaviour, recorded: UserBehaviour): Block[] {
   if (simulated.conversations === 0 || recorded.conversations === 0) return [];
   const [ours, theirs] = [simulated.figures, recorded.figures];
-  const rows = Object.keys(ours).map((name) => [name, String(ours[name]), String(theirs[name])]);
-  const note = 'Recorded: the users of experience.logs.';
+  const rows = Object.keys(ours).map((name) => [name, ...[ours, theirs].map((all) => String(all[name] ?? '–'))]);
+  const note = 'Recorded: the users of experience.logs. Simulated: without users that failed.';
   return [
     {
       kind: 'table',

@@ -176,7 +176,7 @@ export async function cheatFindings(
       findings.push({
         task: task.id,
         kind,
-        problem: `the verifier lets pass who ${who}${hint}`,
+        problem: `the verifier passes an agent that ${who}${hint}`,
         shuts: shuts && (!isSame || isEnd),
       });
       if (at !== undefined) needless.add(at);

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { contentHash, type JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
-import { wilson } from '../../core/statistics.js';
+import { type Rate as Share, wilson } from '../../core/statistics.js';
 import { concurrently } from '../../core/threads.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
@@ -36,13 +36,7 @@ export interface AuditReport {
 }
 
 /** A share of episodes with its 95 % interval. */
-export interface Rate {
-  readonly value: number | null;
-  readonly low: number;
-  readonly high: number;
-  readonly count: number;
-  readonly of: number;
-}
+export type Rate = Share & { readonly count: number };
 
 /** `label`: why it is good or failed, by its label; `said`: by the judge. */
 interface WorstCase {
@@ -58,31 +52,13 @@ export function rateOf(hits: number, of: number): Rate {
   return { ...wilson(hits, of), count: hits, of };
 }
 
-/**
- * Answers nothing if exactly this judge was audited on this domain and found good enough.
- * Throws JUDGE_UNRELIABLE.
- */
-export function requireAudited(
-  judge: Judge,
-  domain: ToolsDomain,
-  report: AuditReport | undefined,
-  limits: AuditLimits = judge.config.audit.limits,
-): void {
-  const problem = mismatch(judge, domain, report);
-  if (report === undefined || problem !== undefined)
-    throw reverieError('JUDGE_UNRELIABLE', { judge: judge.version, domain: domain.id, problem });
+/** @throws JUDGE_UNRELIABLE unless its audit found the judge good enough */
+export function requireAudited({ judge, domain, ...report }: AuditReport, limits: AuditLimits): void {
   const faults = (Object.keys(limits) as (keyof AuditLimits)[])
     .filter((name) => report[name].high > limits[name])
     .map((name) => `${name} ${shown(report[name])}, allowed ${limits[name]}`);
   if (faults.length > 0)
-    throw reverieError('JUDGE_UNRELIABLE', { judge: judge.version, domain: domain.id, problem: faults.join('; ') });
-}
-
-function mismatch(judge: Judge, domain: ToolsDomain, report: AuditReport | undefined): string | undefined {
-  if (report === undefined) return 'there is no audit';
-  if (report.judge !== judge.version) return `the audit is of ${report.judge}`;
-  if (report.domain.id !== domain.id) return `the audit was made on ${report.domain.id}`;
-  return report.domain.hash === judgedDomainHash(domain) ? undefined : 'policy or tools changed since the audit';
+    throw reverieError('JUDGE_UNRELIABLE', { judge, domain: domain.id, problem: faults.join('; ') });
 }
 
 function shown({ count: hits, of, high }: Rate): string {

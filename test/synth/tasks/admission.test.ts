@@ -91,11 +91,11 @@ describe('a task is refused', () => {
       },
     ];
     expect((await reasons({ ...weak, failures }))[0]).toContain(
-      'verifier_weak: the verifier lets pass who sends it elsewhere',
+      'verifier_weak: the verifier passes an agent that sends it elsewhere',
     );
     const two = [...GOOD.reference!.calls, { name: 'give_credit', arguments: { customer_id: 'cus_142', amount: 7 } }];
     expect(await reasons({ reference: { calls: two } })).toEqual([
-      'verifier_weak: the verifier lets pass who leaves out give_credit (call 2)',
+      'verifier_weak: the verifier passes an agent that leaves out give_credit (call 2)',
     ]);
     const named = { goal: `${GOOD.user.goal} You also want a credit of 7.` };
     const creditOnly = [

@@ -31,7 +31,7 @@ test('a failure that the verifier passes', async () => {
     { name: 'guesses', calls: [], say: 'It is due on 2030-03-21 or 2030-03-22.' },
   ];
   const problems = await problemsOf({ verifier: { communicate: ['2030-03-22'] }, failures });
-  expect(problems).toContain('the verifier lets pass who lies');
+  expect(problems).toContain('the verifier passes an agent that lies');
   expect(problems.join()).not.toContain('guesses');
 });
 

@@ -105,7 +105,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
       statistics.add(row, kept);
       if (!isFailed(row)) {
         ledger.add(kept ?? row);
-        users.add(row.messages);
+        if (row.outcome.kind !== 'failed_by_user') users.add(row.messages);
       }
     },
     onProgress: (...now) => {
@@ -136,7 +136,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
       ...episodeFacts(statistics, budget, stoppedBy),
       ['accepted', [formatCount(quality.out), formatCounts(rejected)].filter(Boolean).join('; not: ')],
       ['to be imitated', imitatedText(quality)],
-      ['turns removed', formatCounts(removed) || 'none'],
+      ['turns masked by', formatCounts(removed) || 'none'],
       ['answered by', formatCounts(answeredBy) || 'none'],
       ...counted('refused answers', refusedOf),
       ...counted('repaired answers', repairedOf),

@@ -119,7 +119,7 @@ async function gatesOf(context: GateContext, parts: ToolsParts, tasks: readonly 
   const judge = await scenarioJudge(context, parts);
   if (judge !== undefined) {
     const { labelled, limits } = reward.judge!.audit;
-    requireAudited(judge.judge, parts.domain, await judgeAudit(context, judge.judge, parts.domain, labelled), limits);
+    requireAudited(await judgeAudit(context, judge.judge, parts.domain, labelled), limits);
   }
   const shut = unsound?.message ?? useless?.message;
   const tricks = shut === undefined ? await findAnyTricks(context, parts, { judge, tasks }) : undefined;
@@ -444,7 +444,7 @@ function taskFacts(findings: readonly TaskFinding[]): Fact[] {
     ...[...notes.values()].map((same): Fact => {
       const [{ task, problem }] = same;
       const others = same.length > 1 ? ` (and ${formatCount(same.length - 1)} like it)` : '';
-      return ['  to be looked at', `${task}: ${problem}${others}`];
+      return ['  to review', `${task}: ${problem}${others}`];
     }),
   ];
 }
@@ -463,7 +463,7 @@ async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
   const faults = await lintTasks(domain, tasks);
   const able = await mustSucceedReport(context, parts);
   const audit = judge && (await judgeAudit(context, judge.judge, domain, judged!.audit.labelled));
-  const refusal = audit && refusalOf(() => requireAudited(judge.judge, domain, audit, judged!.audit.limits));
+  const refusal = audit && refusalOf(() => requireAudited(audit, judged!.audit.limits));
   const suite = (report: MustFailReport, file: string, require: () => void) => ({
     passed: refusalOf(require) === undefined,
     rate: { ...report.rate, of: report.total },
