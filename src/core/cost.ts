@@ -14,21 +14,19 @@ export interface Cost {
 export const NO_COST: Cost = { calls: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, money: 0 };
 
 export function addCosts(a: Cost, b: Cost): Cost {
-  return {
-    calls: a.calls + b.calls,
-    promptTokens: a.promptTokens + b.promptTokens,
-    cachedTokens: a.cachedTokens + b.cachedTokens,
-    completionTokens: a.completionTokens + b.completionTokens,
-    money: a.money + b.money,
-  };
+  return costOf((part) => a[part] + b[part]);
 }
 
 export function subtractCosts(a: Cost, b: Cost): Cost {
+  return costOf((part) => a[part] - b[part]);
+}
+
+function costOf(of: (part: keyof Cost) => number): Cost {
   return {
-    calls: a.calls - b.calls,
-    promptTokens: a.promptTokens - b.promptTokens,
-    cachedTokens: a.cachedTokens - b.cachedTokens,
-    completionTokens: a.completionTokens - b.completionTokens,
-    money: a.money - b.money,
+    calls: of('calls'),
+    promptTokens: of('promptTokens'),
+    cachedTokens: of('cachedTokens'),
+    completionTokens: of('completionTokens'),
+    money: of('money'),
   };
 }

@@ -6,7 +6,7 @@ import * as nodeFiles from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { contentHash } from './canonical-json.js';
+import { contentHash, parsedJson } from './canonical-json.js';
 import { ReverieError, reverieError } from './errors.js';
 
 const processNameSchema = z.object({
@@ -156,7 +156,7 @@ function tryWrite(from: string, to: string): boolean {
 function holderIn(path: string): Holder | undefined {
   try {
     const { mtimeMs, ino } = statSync(path);
-    const found = parsed(readFileSync(path, 'utf8'));
+    const found = holderSchema.safeParse(parsedJson(readFileSync(path, 'utf8'))).data;
     if (found === undefined) {
       const isHeld = Date.now() - mtimeMs < TORN_AFTER_MS;
       return { token: `torn-${ino}-${Math.round(mtimeMs)}`, isHeld, pid: '?', host: hostname() };
@@ -166,14 +166,6 @@ function holderIn(path: string): Holder | undefined {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
-  }
-}
-
-function parsed(text: string): z.output<typeof holderSchema> | undefined {
-  try {
-    return holderSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
   }
 }
 

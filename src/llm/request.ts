@@ -2,7 +2,6 @@
 
 import { hash } from 'node:crypto';
 import { canonicalJson } from '../core/canonical-json.js';
-import { remembered } from '../core/remembered.js';
 import type { LlmConfig } from './config.js';
 import type { ChatMessage, ChatRequest, ChatTool } from './language-model.js';
 import { type ReplySchema, replySchema } from './reply-json.js';
@@ -143,7 +142,9 @@ export function calledTool(written: string, { request, toolNames }: PreparedRequ
 const toolsTexts = new WeakMap<readonly ChatTool[], string>();
 
 function canonicalTools(tools: readonly ChatTool[]): string {
-  return remembered(toolsTexts, tools, () => canonicalJson(tools));
+  const text = toolsTexts.get(tools) ?? canonicalJson(tools);
+  toolsTexts.set(tools, text);
+  return text;
 }
 
 function wireTools({ request, toolNames }: PreparedRequest) {

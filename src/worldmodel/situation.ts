@@ -1,7 +1,7 @@
 // A world of facts at one moment: what is so for good (its scene) and what is so now, looked up as one.
 
 import { canonicalJson, type Json } from '../core/canonical-json.js';
-import { remembered } from '../core/remembered.js';
+import { remembered } from '../env/state/records.js';
 import type { CallSpec, FactTable, Scene } from '../env/tools/domain.js';
 
 /** What stands between the objects of a fact in a table's keys. */

@@ -2,7 +2,6 @@
 // field. Independent of domains: a collection is a map of objects, or a list of objects with ids.
 
 import { isJsonObject, type Json, type JsonObject, parsedJson } from '../../core/canonical-json.js';
-import { rememberedIfFrozen } from '../../core/remembered.js';
 
 export interface StateRecord {
   readonly collection: string;
@@ -262,4 +261,18 @@ function linesRead(text: string): Json | undefined {
 function piecesOf(line: string): string[] {
   const pieces = line.split(/\s*[;|]\s*|,\s+(?=[\p{L}][\p{L}\p{N}_ -]{0,30}[:=]\s)/u);
   return pieces.length > 1 && pieces.every((piece) => PAIR.test(piece)) ? pieces : [line];
+}
+
+/** What is worked out of an object, once. */
+export function remembered<K extends object, V>(memory: WeakMap<K, V>, key: K, make: () => V): V {
+  const before = memory.get(key);
+  if (before !== undefined) return before;
+  const value = make();
+  memory.set(key, value);
+  return value;
+}
+
+/** As `remembered`, of objects that cannot change any more; of others nothing is kept. */
+export function rememberedIfFrozen<K extends object, V>(memory: WeakMap<K, V>, key: K, make: () => V): V {
+  return Object.isFrozen(key) ? remembered(memory, key, make) : make();
 }

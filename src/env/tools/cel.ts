@@ -5,7 +5,7 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { nearest } from '../../core/errors.js';
-import { remembered } from '../../core/remembered.js';
+import { remembered } from '../state/records.js';
 
 /** A problem of an expression or of its current values; the caller adds the place. */
 export class ExpressionProblem extends Error {}

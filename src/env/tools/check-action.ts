@@ -6,8 +6,8 @@ import { canonicalJson, type JsonObject, parsedJson } from '../../core/canonical
 import type { ToolsSpace } from '../../core/environment.js';
 import { describeIssues, nearest, reverieError } from '../../core/errors.js';
 import { roundedProblem } from '../../core/exact-numbers.js';
-import { remembered } from '../../core/remembered.js';
 import { describeSpace } from '../space-values.js';
+import { remembered } from '../state/records.js';
 import { compileSchema, type SchemaCheck } from '../state/state.js';
 import type { CallSpec, ToolSpec } from './domain.js';
 import type { AssistantMessage, Message, ToolCall } from './message.js';

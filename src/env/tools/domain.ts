@@ -4,7 +4,7 @@
 import type { z } from 'zod';
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { Entry } from '../../core/registry.js';
-import { remembered } from '../../core/remembered.js';
+import { remembered } from '../state/records.js';
 import type { Message, ToolCall } from './message.js';
 import type { PhraseBook } from './phrases.js';
 import type { Fault, Operation, StateCheck } from './prediction.js';

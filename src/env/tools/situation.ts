@@ -4,9 +4,9 @@
 
 import { z } from 'zod';
 import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { remembered } from '../../core/remembered.js';
 import type { RngState } from '../../core/rng.js';
 import { applyOperations } from '../state/operations.js';
+import { remembered } from '../state/records.js';
 import { stateHash } from '../state/state.js';
 import type { ToolsDomain, ToolsTask } from './domain.js';
 import type { Message } from './message.js';

@@ -2,7 +2,7 @@
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
-import { remembered } from '../../core/remembered.js';
+import { remembered } from '../state/records.js';
 import { stateHash, valueAt } from '../state/state.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolsDomain, ToolsTask, Verdict, VerifierSpec } from './domain.js';
 import { asHappened, checksAfterFaults } from './faults.js';

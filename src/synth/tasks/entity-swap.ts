@@ -1,8 +1,8 @@
 // The things a typed state holds: records of its collections, by id, and where a text or a task names them.
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
-import { remembered, rememberedIfFrozen } from '../../core/remembered.js';
 import type { Rng } from '../../core/rng.js';
+import { remembered, rememberedIfFrozen } from '../../env/state/records.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 
 export interface Entity {

@@ -1,7 +1,7 @@
 // Ids that a reference needs and that neither the user, the policy nor any reachable answer discloses.
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { remembered } from '../../core/remembered.js';
+import { remembered } from '../../env/state/records.js';
 import type { ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';

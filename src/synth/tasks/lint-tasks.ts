@@ -2,7 +2,7 @@
 // refuse. A defect excludes only its own task from rewards; a finding that may be intended is only reported.
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
-import { remembered } from '../../core/remembered.js';
+import { remembered } from '../../env/state/records.js';
 import { stateHash } from '../../env/state/state.js';
 import type { CallSpec, EpisodeEnd, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { firstTools, proposalOf } from '../../env/tools/process-checks.js';

@@ -2,8 +2,8 @@
 // in, by which proposals are judged.
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { remembered, rememberedIfFrozen } from '../../core/remembered.js';
 import { applyOperations } from '../../env/state/operations.js';
+import { remembered, rememberedIfFrozen } from '../../env/state/records.js';
 import { compileSchema, type SchemaCheck, stateHash } from '../../env/state/state.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';

@@ -2,7 +2,7 @@
 // Answered: whether it is done, which facts come and go, what is said, and whether that ends the episode, with its reward.
 
 import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
-import { remembered } from '../../core/remembered.js';
+import { remembered } from '../../env/state/records.js';
 import type { CallSpec, FactTable, Scene } from '../../env/tools/domain.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import { factKey, rowOf, Situation, splitByNames } from '../situation.js';

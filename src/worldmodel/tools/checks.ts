@@ -3,8 +3,8 @@
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
-import { remembered, rememberedIfFrozen } from '../../core/remembered.js';
 import { applyOperations } from '../../env/state/operations.js';
+import { remembered, rememberedIfFrozen } from '../../env/state/records.js';
 import { compileSchema } from '../../env/state/state.js';
 import { callChecks } from '../../env/tools/check-action.js';
 import { allTools, type ToolSpec, type ToolsDomain } from '../../env/tools/domain.js';

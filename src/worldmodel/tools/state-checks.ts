@@ -4,7 +4,6 @@
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
-import { remembered } from '../../core/remembered.js';
 import { applyOperations } from '../../env/state/operations.js';
 import {
   collectionsOf,
@@ -15,6 +14,7 @@ import {
   readObservation,
   recordsNamed,
   recordsReferred,
+  remembered,
   type StateRecord,
   singular,
   textsIn,

@@ -7,9 +7,9 @@
 import type { JsonObject } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
-import { remembered } from '../../../core/remembered.js';
 import { Rng } from '../../../core/rng.js';
 import { applyOperations } from '../../../env/state/operations.js';
+import { remembered } from '../../../env/state/records.js';
 import type { FactTable, Scene, ToolRules, ToolsDomain } from '../../../env/tools/domain.js';
 import { callsOf, type ToolCall } from '../../../env/tools/message.js';
 import { initialStateOf } from '../../../env/tools/situation.js';
