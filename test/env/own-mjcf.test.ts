@@ -234,9 +234,7 @@ describe('files are found as MuJoCo finds them', () => {
     write('arms/arm.xml', arm(asset).replace('<site name="hand"', '<geom type="mesh" mesh="wedge"/>$&'));
     await expect(make(at)).rejects.toMatchObject({
       code: 'ENV_UNUSABLE',
-      message: expect.stringMatching(
-        /"\S*found\/meshes\/wedge\.obj" cannot be read: it lies outside "\S*found\/arms"/,
-      ),
+      message: expect.stringMatching(/"\S*found\/meshes\/wedge\.obj" cannot be read: it lies outside "\S*found\/arms"/),
       hint: expect.stringContaining('env.mjcfFolder'),
     });
     const env = await make({ ...at, mjcfFolder: '../found' });
