@@ -62,7 +62,10 @@ function compile(
     return [model, new mujoco.MjData(model)];
   } catch (error) {
     const said = messageOf(error);
-    throw mjcfInvalid(file, refusal === undefined ? said : `${refusal} (${said})`, error);
+    const problem = `MuJoCo could not load "${file}": ${refusal === undefined ? said : `${refusal} (${said})`}`;
+    const hint =
+      'Check that the file is MJCF XML that this MuJoCo version compiles. Its files must lie in its folder, or in that of env.mjcfFolder.';
+    throw reverieError('ENV_UNUSABLE', { problem, hint }, error);
   } finally {
     Object.assign(FS, { stat });
     for (const name of given) FS.unlink(name);
@@ -79,17 +82,6 @@ function contentOf(target: string, folder: string, spare: number): Uint8Array | 
   if (!stat.isFile()) throw new Error('it is not a regular file');
   if (stat.size > spare) throw new Error(`with it the model's files exceed ${MAX_BYTES / 1024 / 1024} MiB`);
   return readFileSync(target);
-}
-
-function mjcfInvalid(file: string, problem: string, cause: unknown): Error {
-  return reverieError(
-    'ENV_UNUSABLE',
-    {
-      problem: `MuJoCo could not load "${file}": ${problem}`,
-      hint: 'Check that the file is MJCF XML that this MuJoCo version compiles. Its files must lie in its folder, or in that of env.mjcfFolder.',
-    },
-    cause,
-  );
 }
 
 /** Live arrays of the simulation. Take them from `Simulation.arrays` anew in every operation: another model may move them. */
