@@ -121,8 +121,7 @@ function refuseDraws({ node = [], initializer = [] }: DecodedGraph, origin: stri
     const mode = opType === 'Dropout' && input[2] && !known.includes(input[2]) ? ' in training mode' : '';
     if ((mode !== '' || DRAWING.test(opType)) && ['', 'ai.onnx', 'com.microsoft'].includes(domain)) {
       const problem = `Model "${origin}" cannot be used: its node "${name || output[0]}" (${opType}${mode}) draws at random, so one seed would give different results.`;
-      const hint =
-        'Export the model without it: in evaluation mode (model.eval() in PyTorch), giving the mean in place of a sample.';
+      const hint = 'Export it in evaluation mode (model.eval() in PyTorch), giving the mean in place of a sample.';
       throw reverieError('MODEL_FILE_INVALID', { problem, hint });
     }
     const within = attribute.flatMap(({ g, graphs = [] }) => (g === undefined ? graphs : [g]));
