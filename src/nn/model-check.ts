@@ -4,7 +4,7 @@
 import protobuf from 'protobufjs/light.js';
 import { reverieError } from '../core/errors.js';
 import { type Dim, type DType, decodeModel, dtypeOf, ELEMENT_TYPE, type Message, messageType } from './graph.js';
-import { worksRowByRow } from './row-operators.js';
+import { type DecodedGraph, type DecodedTensor, worksRowByRow } from './row-operators.js';
 
 /** A tensor a model takes or gives. */
 export interface TensorSignature {
@@ -21,18 +21,12 @@ export interface ModelSignature {
   readonly isRowwise: boolean;
 }
 
-/** Operators whose answers are drawn, whatever their seed: it counts from one run of the model to the next. */
-const DRAWING = [
-  ...['RandomNormal', 'RandomNormalLike', 'RandomUniform', 'RandomUniformLike', 'Multinomial', 'Bernoulli'],
-  'Sampling',
-];
+/** Operators that draw their answers. A seed of theirs does not help: it counts from one run of the model to the next. */
+const DRAWING = /^(Random(Normal|Uniform)(Like)?|Multinomial|Bernoulli|Sampling)$/;
 
 /** `TensorProto.DataType` in words. */
-const ELEMENT_TYPES = [
-  ...['undefined', 'float32', 'uint8', 'int8', 'uint16', 'int16', 'int32', 'int64', 'string', 'bool', 'float16'],
-  ...['double (float64)', 'uint32', 'uint64', 'complex64', 'complex128', 'bfloat16', 'float8e4m3fn', 'float8e4m3fnuz'],
-  ...['float8e5m2', 'float8e5m2fnuz', 'uint4', 'int4', 'float4e2m1'],
-];
+const ELEMENT_TYPES =
+  'unknown float32 uint8 int8 uint16 int16 int32 int64 string bool float16 double uint32 uint64 complex64 complex128 bfloat16';
 
 const MAX_DEPTH = 64;
 const WIRE_VARINT = 0;
@@ -98,32 +92,15 @@ interface DecodedTensorType {
   tensorType?: { elemType?: number; shape?: { dim?: { dimValue?: number; dimParam?: string }[] } };
 }
 
-interface DecodedTensor {
-  dataType?: number;
-  rawData?: Iterable<number>;
-  int32Data?: number[];
-}
-
-interface DecodedNode {
-  name?: string;
-  opType?: string;
-  domain?: string;
-  input?: string[];
-  output?: string[];
-  attribute?: { t?: DecodedTensor; g?: DecodedGraph; graphs?: DecodedGraph[] }[];
-}
-
-interface DecodedGraph {
-  node?: DecodedNode[];
-  initializer?: (DecodedTensor & { name: string })[];
+interface WholeGraph extends DecodedGraph {
   input?: { name: string; type?: DecodedTensorType }[];
   output?: { name: string; type?: DecodedTensorType }[];
 }
 
 function signatureOf(model: Message, origin: string): ModelSignature {
-  const graph = model.graph as DecodedGraph | undefined;
+  const graph = model.graph as WholeGraph | undefined;
   if (graph?.output === undefined || graph.output.length === 0) throw unusable(origin, 'it has no graph with outputs');
-  for (const body of [graph, ...((model.functions ?? []) as DecodedGraph[])]) refuseDraws(body, origin, new Set());
+  for (const body of [graph, ...((model.functions ?? []) as DecodedGraph[])]) refuseDraws(body, origin);
   const stored = new Set((graph.initializer ?? []).map(({ name }) => name));
   const pairs = (model.metadataProps ?? []) as { key: string; value?: string }[];
   return {
@@ -134,26 +111,21 @@ function signatureOf(model: Message, origin: string): ModelSignature {
   };
 }
 
-/** Refuses operators that draw at random. `off`: names of tensors around the graph that are stored as false. */
-function refuseDraws({ node = [], initializer = [] }: DecodedGraph, origin: string, off: ReadonlySet<string>): void {
+/** Refuses what draws at random, in graphs within, too. `off`: names of tensors around the graph that are stored as false. */
+function refuseDraws({ node = [], initializer = [] }: DecodedGraph, origin: string, off: readonly string[] = []): void {
   const isFalse = ({ dataType, rawData = [], int32Data = [] }: DecodedTensor) =>
     dataType === ELEMENT_TYPE.bool && [...rawData, ...int32Data].every((one) => one === 0);
-  const known = new Set([...off, ...initializer.filter(isFalse).map(({ name }) => name)]);
+  const constants = node.map(({ output = [], attribute = [] }) => ({ ...attribute[0]?.t, name: output[0] }));
+  const known = [...off, ...[...initializer, ...constants].filter(isFalse).map(({ name }) => name)];
   for (const { name, opType = '', domain = '', input = [], output = [], attribute = [] } of node) {
-    const value = attribute[0]?.t;
-    if (opType === 'Constant' && value !== undefined && isFalse(value)) known.add(output[0]);
-    const trainingMode = opType === 'Dropout' ? input[2] : undefined;
-    const isDrawn = DRAWING.includes(opType) || (trainingMode && !known.has(trainingMode));
-    if (isDrawn && ['', 'ai.onnx', 'com.microsoft'].includes(domain)) {
-      const which = `${opType}${trainingMode ? ' in training mode' : ''}`;
-      throw reverieError('MODEL_FILE_INVALID', {
-        problem: `Model "${origin}" cannot be used: its node "${name || output[0]}" (${which}) draws at random, so one seed would give different results.`,
-        hint: 'Export the model without it: in evaluation mode (model.eval() in PyTorch), giving the mean in place of a sample.',
-      });
+    const mode = opType === 'Dropout' && input[2] && !known.includes(input[2]) ? ' in training mode' : '';
+    if ((mode !== '' || DRAWING.test(opType)) && ['', 'ai.onnx', 'com.microsoft'].includes(domain)) {
+      const problem = `Model "${origin}" cannot be used: its node "${name || output[0]}" (${opType}${mode}) draws at random, so one seed would give different results.`;
+      const hint = 'Export it in evaluation mode (model.eval() in PyTorch), giving the mean in place of a sample.';
+      throw reverieError('MODEL_FILE_INVALID', { problem, hint });
     }
-    for (const { g, graphs = [] } of attribute) {
-      for (const inner of g === undefined ? graphs : [g, ...graphs]) refuseDraws(inner, origin, known);
-    }
+    const within = attribute.flatMap(({ g, graphs = [] }) => (g === undefined ? graphs : [g]));
+    for (const graph of within) refuseDraws(graph, origin, known);
   }
 }
 
@@ -161,11 +133,8 @@ function tensorSignature(info: { name: string; type?: DecodedTensorType }, origi
   const elementType = info.type?.tensorType?.elemType ?? 0;
   const dtype = dtypeOf(elementType);
   if (dtype === undefined) {
-    const given =
-      info.type?.tensorType === undefined
-        ? 'is no tensor'
-        : `has elements of ${ELEMENT_TYPES[elementType] ?? `type ${elementType}`}`;
-    const problem = `"${info.name}" ${given}; float32, int32, int64, bool and uint8 are supported`;
+    const given = ELEMENT_TYPES.split(' ')[elementType] ?? elementType;
+    const problem = `"${info.name}" has elements of type ${given}; float32, int32, int64, bool and uint8 are supported`;
     throw unusable(origin, problem);
   }
   const dims = info.type?.tensorType?.shape?.dim ?? [];

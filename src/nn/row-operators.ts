@@ -4,16 +4,33 @@
 // take another path (Softplus, Log, Sin, Elu, Atan); nor do sums along a row, whose path depends on where the row lies in
 // memory, nor products of two computed matrices.
 
-interface DecodedNode {
-  readonly opType?: string;
-  readonly input?: readonly string[];
-  readonly domain?: string;
-  readonly attribute?: readonly { readonly name: string; readonly i?: unknown }[];
+export interface DecodedTensor {
+  readonly name: string;
+  readonly dataType?: number;
+  readonly rawData?: Iterable<number>;
+  readonly int32Data?: readonly number[];
 }
 
-interface DecodedGraph {
+interface DecodedAttribute {
+  readonly name: string;
+  readonly i?: unknown;
+  readonly t?: DecodedTensor;
+  readonly g?: DecodedGraph;
+  readonly graphs?: readonly DecodedGraph[];
+}
+
+interface DecodedNode {
+  readonly name?: string;
+  readonly opType?: string;
+  readonly input?: readonly string[];
+  readonly output?: readonly string[];
+  readonly domain?: string;
+  readonly attribute?: readonly DecodedAttribute[];
+}
+
+export interface DecodedGraph {
   readonly node?: readonly DecodedNode[];
-  readonly initializer?: readonly { readonly name: string }[];
+  readonly initializer?: readonly DecodedTensor[];
 }
 
 /** Exactly rounded, or computed by kernels that treat every element alike. */
@@ -38,8 +55,7 @@ const PRODUCTS = ['MatMul', 'Gemm'];
 const ROWWISE: ReadonlySet<string> = new Set([...ELEMENTWISE, ...MOVING]);
 
 /** Whether every operator of the decoded `graph` is one whose answer to a row has the same bytes in any batch. */
-export function worksRowByRow(graph: unknown): boolean {
-  const { node = [], initializer = [] } = graph as DecodedGraph;
+export function worksRowByRow({ node = [], initializer = [] }: DecodedGraph): boolean {
   const stored = new Set(initializer.map(({ name }) => name));
   return node.every(({ opType = '', input = [], domain = '', attribute = [] }) => {
     if (domain !== '' && domain !== 'ai.onnx') return false;

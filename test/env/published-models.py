@@ -9,13 +9,7 @@ import sys
 import mujoco
 import numpy
 
-FOLDERS = {
-    "gymnasium": "envs/mujoco/assets",
-    "gymnasium_robotics": "envs/assets",
-    "dm_control": "",
-    "robosuite": "models/assets",
-    "metaworld": "assets",
-}
+FOLDERS = {"gymnasium": "envs/mujoco/assets", "gymnasium_robotics": "envs/assets"}
 
 
 def tried(file):

@@ -1,5 +1,6 @@
 // Models that nobody here wrote, from their packages' own files: Reverie loads those that MuJoCo's Python loads, and they move
-// alike. Needs a Python with mujoco and gymnasium, named by REVERIE_PYTHON; other collections are tried where it has them.
+// alike. Needs a Python with mujoco and gymnasium, named by REVERIE_PYTHON; gymnasium_robotics (Fetch, Shadow hand,
+// Adroit) is tried where it has that, too.
 
 import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';

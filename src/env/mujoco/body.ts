@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import type { KnownFunctions } from '../../core/environment.js';
 import { nearest, reverieError } from '../../core/errors.js';
-import type { NamedKind, Simulation } from './simulation.js';
+import type { ArrayName, NamedKind, Simulation } from './simulation.js';
 
 const axes = z.string().regex(/^[xyz]{1,3}$/, 'axes are letters of x, y and z, such as "xz"');
 const selector = z.union([z.literal('all'), z.array(z.union([z.string(), z.int().min(0)])).min(1)], {
@@ -62,11 +62,11 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   qpos: operator(selector, (which, { simulation }) => leaves('qpos', addressesOf(which, 'qpos', simulation))),
   qvel: operator(selector, (which, { simulation }) => leaves('qvel', addressesOf(which, 'qvel', simulation))),
   constraintForce: operator(selector, (which, { simulation }) =>
-    leaves('qfrcConstraint', addressesOf(which, 'qvel', simulation)),
+    leaves('qfrc_constraint', addressesOf(which, 'qvel', simulation)),
   ),
   action: operator(selector, (which, scope) => leaves('action', actionIndices(which, scope))),
   body: operator(place, (where, { simulation }) => position('xpos', 'body', where, simulation)),
-  site: operator(place, (where, { simulation }) => position('siteXpos', 'site', where, simulation)),
+  site: operator(place, (where, { simulation }) => position('site_xpos', 'site', where, simulation)),
   upright: operator(z.string(), (name, { simulation }) => leaves('xmat', [9 * indexOf(simulation, 'body', name) + 8])),
   sensor: operator(z.string(), (name, { simulation }) =>
     leaves('sensordata', simulation.sensorAddresses(indexOf(simulation, 'sensor', name))),
@@ -171,7 +171,7 @@ function differences(first: readonly Scalar[], second: readonly Scalar[]): Scala
   return first.map((scalar, i) => reduced('difference', [scalar, second[i]]));
 }
 
-function position(array: 'xpos' | 'siteXpos', kind: 'body' | 'site', place: Place, simulation: Simulation): Scalar[] {
+function position(array: 'xpos' | 'site_xpos', kind: 'body' | 'site', place: Place, simulation: Simulation): Scalar[] {
   const { name, axes } = typeof place === 'string' ? { name: place, axes: 'xyz' } : place;
   const index = indexOf(simulation, kind, name);
   return leaves(
@@ -216,16 +216,7 @@ function toleranceOf({
 // One number computed from a simulation: a small tree, the same whether it is read from MuJoCo or from a stored row.
 // `key` names what is computed, so that equal quantities are recognised (an observation that shows a reward's input).
 
-export type LeafArray =
-  | 'qpos'
-  | 'qvel'
-  | 'xpos'
-  | 'siteXpos'
-  | 'xmat'
-  | 'qfrcConstraint'
-  | 'sensordata'
-  | 'action'
-  | 'alive';
+export type LeafArray = Exclude<ArrayName, 'ctrl'> | 'action' | 'alive';
 
 export type Scalar =
   | { readonly kind: 'leaf'; readonly key: string; readonly array: LeafArray; readonly index: number }

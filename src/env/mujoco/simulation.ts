@@ -62,7 +62,10 @@ function compile(
     return [model, new mujoco.MjData(model)];
   } catch (error) {
     const said = messageOf(error);
-    throw mjcfInvalid(file, refusal === undefined ? said : `${refusal} (${said})`, error);
+    const problem = `MuJoCo could not load "${file}": ${refusal === undefined ? said : `${refusal} (${said})`}`;
+    const hint =
+      'MuJoCo must compile it, and its files must lie in its folder or in the one that env.mjcfFolder names.';
+    throw reverieError('ENV_UNUSABLE', { problem, hint }, error);
   } finally {
     Object.assign(FS, { stat });
     for (const name of given) FS.unlink(name);
@@ -81,38 +84,21 @@ function contentOf(target: string, folder: string, spare: number): Uint8Array | 
   return readFileSync(target);
 }
 
-function mjcfInvalid(file: string, problem: string, cause: unknown): Error {
-  return reverieError(
-    'ENV_UNUSABLE',
-    {
-      problem: `MuJoCo could not load "${file}": ${problem}`,
-      hint: 'Check that the file is MJCF XML that this MuJoCo version compiles. Its files must lie in its folder, or in that of env.mjcfFolder.',
-    },
-    cause,
-  );
-}
+/** MuJoCo's arrays: xpos and site_xpos are [n, 3] in the world, xmat [n, 9] row-major, qfrc_constraint [nv] of contacts and limits. */
+const ARRAYS = ['qpos', 'qvel', 'ctrl', 'xpos', 'site_xpos', 'xmat', 'qfrc_constraint', 'sensordata'] as const;
+export type ArrayName = (typeof ARRAYS)[number];
 
-/** Live arrays of the simulation. Take them from `Simulation.arrays` anew in every operation: another model may move them. */
-interface SimulationArrays {
-  qpos: Float64Array;
-  qvel: Float64Array;
-  ctrl: Float64Array;
-  /** World positions of bodies and sites, [n, 3]. */
-  xpos: Float64Array;
-  siteXpos: Float64Array;
-  /** Rotation matrices of bodies, row-major, [n, 9]. */
-  xmat: Float64Array;
-  /** Constraint (contact, limit) forces in joint space, [nv]. */
-  qfrcConstraint: Float64Array;
-  sensordata: Float64Array;
-}
-
-export type NamedKind = 'body' | 'joint' | 'site' | 'actuator' | 'sensor';
-
-const OBJECT_TYPE = { body: 1, joint: 3, site: 6, actuator: 19, sensor: 20 } as const;
+/** Named objects: their mjtObj, and how the model calls their number. */
+const KINDS = {
+  body: [1, 'nbody'],
+  joint: [3, 'njnt'],
+  site: [6, 'nsite'],
+  actuator: [19, 'nu'],
+  sensor: [20, 'nsensor'],
+} as const;
+export type NamedKind = keyof typeof KINDS;
 /** qpos and qvel elements of a free, ball, slide and hinge joint (mjtJoint). */
-const QPOS_SIZE = [7, 4, 1, 1];
-const QVEL_SIZE = [6, 3, 1, 1];
+const JOINT_SIZES = { qpos: [7, 4, 1, 1], qvel: [6, 3, 1, 1] } as const;
 
 let wasm: Promise<MainModule> | undefined;
 /** Models that were compiled in this thread. */
@@ -124,7 +110,7 @@ export class Simulation {
   readonly nu: number;
   /** Seconds of one substep. */
   readonly timestep: number;
-  private readonly views = {} as SimulationArrays;
+  private readonly views = {} as Record<ArrayName, Float64Array>;
   private readonly stateSignature: number;
   /** Numbers in a saved state. */
   readonly stateSize: number;
@@ -146,23 +132,18 @@ export class Simulation {
 
   /** Compiles a model; ENV_UNUSABLE with MuJoCo's own message where it cannot. */
   static async load(source: ModelSource): Promise<Simulation> {
-    wasm ??= loadMujoco({ print: ignore, printErr: ignore });
+    wasm ??= loadMujoco({ print() {}, printErr() {} });
     const mujoco = await wasm;
     return new Simulation(mujoco, ...compile(mujoco, source));
   }
 
-  /** The live arrays, renewed if the WebAssembly memory has moved: its growth detaches every view. Always the same object. */
-  get arrays(): SimulationArrays {
+  /**
+   * The live arrays, renewed if the WebAssembly memory has moved: its growth detaches every view. Always the same object; take
+   * the arrays from it anew in every operation.
+   */
+  get arrays(): Readonly<Record<ArrayName, Float64Array>> {
     const { views, data } = this;
-    if (views.qpos !== undefined && views.qpos.byteLength > 0) return views;
-    views.qpos = data.qpos;
-    views.qvel = data.qvel;
-    views.ctrl = data.ctrl;
-    views.xpos = data.xpos;
-    views.siteXpos = data.site_xpos;
-    views.xmat = data.xmat;
-    views.qfrcConstraint = data.qfrc_constraint;
-    views.sensordata = data.sensordata;
+    if (views.qpos === undefined || views.qpos.byteLength === 0) for (const name of ARRAYS) views[name] = data[name];
     return views;
   }
 
@@ -206,20 +187,19 @@ export class Simulation {
 
   /** Index of a named object, or -1. */
   indexOf(kind: NamedKind, name: string): number {
-    return this.mujoco.mj_name2id(this.model, OBJECT_TYPE[kind], name);
+    return this.mujoco.mj_name2id(this.model, KINDS[kind][0], name);
   }
 
   /** Names of all objects of a kind; unnamed ones are absent. */
   names(kind: NamedKind): string[] {
-    const counts = { body: 'nbody', joint: 'njnt', site: 'nsite', actuator: 'nu', sensor: 'nsensor' } as const;
-    const count = this.model[counts[kind]];
-    const all = Array.from({ length: count }, (_, i) => this.mujoco.mj_id2name(this.model, OBJECT_TYPE[kind], i));
-    return all.filter((name) => name !== '' && name !== null && name !== undefined);
+    const [type, count] = KINDS[kind];
+    const all = Array.from({ length: this.model[count] }, (_, i) => this.mujoco.mj_id2name(this.model, type, i));
+    return all.filter((name) => !!name);
   }
 
   /** `"push"`, or the number of one without a name. */
   nameOf(kind: NamedKind, index: number): string {
-    const name = this.mujoco.mj_id2name(this.model, OBJECT_TYPE[kind], index);
+    const name = this.mujoco.mj_id2name(this.model, KINDS[kind][0], index);
     return name ? `"${name}"` : String(index);
   }
 
@@ -227,7 +207,7 @@ export class Simulation {
   jointAddresses(joint: number, of: 'qpos' | 'qvel'): number[] {
     const type = this.model.jnt_type[joint];
     const start = of === 'qpos' ? this.model.jnt_qposadr[joint] : this.model.jnt_dofadr[joint];
-    return range(start, (of === 'qpos' ? QPOS_SIZE : QVEL_SIZE)[type]);
+    return range(start, JOINT_SIZES[of][type]);
   }
 
   sensorAddresses(sensor: number): number[] {
@@ -262,5 +242,3 @@ function messageOf(error: unknown): string {
 function range(start: number, size: number): number[] {
   return Array.from({ length: size }, (_, i) => start + i);
 }
-
-function ignore(): void {}

@@ -113,9 +113,8 @@ export function broughtModel({ config, folder }: Scenario): string | undefined {
 /** The scenario's environment with model file and folder by their whole paths. */
 export function resolvedSpec({ config, folder }: Scenario): EnvSpec {
   const { mjcf, mjcfFolder } = config.env;
-  if (mjcf === undefined) return config.env;
-  const whole = mjcfFolder === undefined ? {} : { mjcfFolder: resolve(folder, mjcfFolder) };
-  return { ...config.env, mjcf: resolve(folder, mjcf), ...whole };
+  const whole = (key: string, path?: string) => path !== undefined && { [key]: resolve(folder, path) };
+  return { ...config.env, ...whole('mjcf', mjcf), ...whole('mjcfFolder', mjcfFolder) };
 }
 
 /** The buffer in `folder`. @throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if its rows are not such as `env` gives */
