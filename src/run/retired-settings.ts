@@ -104,7 +104,7 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   'rl.targetNoise': "leave it out: it is the paper's",
   'rl.targetNoiseClip': "leave it out: it is the paper's",
   'rl.explorationNoise': "leave it out: it is the paper's",
-  'rl.clipValue': 'leave it out: the value is always clipped',
+  'rl.clipValue': 'leave it out: rewards are scaled instead',
   'rl.normaliseAdvantage': 'leave it out: advantages are always standardised',
   'rl.maxGradNorm': 'leave it out: gradients are scaled down to a norm of 0.5',
   'fidelity.learning': 'leave it out: the section learning is not measured any more',
