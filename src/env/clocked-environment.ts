@@ -54,7 +54,10 @@ export interface Advance {
 }
 
 interface EnvironmentDescription
-  extends Pick<VectorEnvironment, 'id' | 'observationSpace' | 'actionSpace' | 'maxEpisodeSteps' | 'stepSeconds' | 'known'> {
+  extends Pick<
+    VectorEnvironment,
+    'id' | 'observationSpace' | 'actionSpace' | 'maxEpisodeSteps' | 'stepSeconds' | 'known'
+  > {
   /** Identifies the configuration: snapshots are refused where it differs. */
   readonly configuration: string;
 }

@@ -40,9 +40,7 @@ const SOFT_KEYS = {
     'Step size of Adam, for every network and the temperature; `auto`: 0.001 with 12 elements at most, else 0.0003.',
   ),
   gamma,
-  batchSize: orAuto(z.int().min(1)).describe(
-    'Rows of a gradient step; `auto`: 64 with 12 elements at most, else 256.',
-  ),
+  batchSize: orAuto(z.int().min(1)).describe('Rows of a gradient step; `auto`: 64 with 12 elements at most, else 256.'),
   targetEntropy: z
     .union([z.literal('auto'), z.number(), z.record(z.string(), z.number())])
     .default('auto')

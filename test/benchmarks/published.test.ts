@@ -9,8 +9,25 @@ const curve = (...points: [number, number][]) => {
 
 describe('curves against those of a reference', () => {
   it('are measured by the area above a random policy', () => {
-    expect(areaOf([[100, 0], [200, 10], [400, 10]], -5)).toBeCloseTo((500 + 2000) / 300 + 5, 9);
-    expect(areaOf([[0, -1500], [100, -100]], -1200)).toBe(400);
+    expect(
+      areaOf(
+        [
+          [100, 0],
+          [200, 10],
+          [400, 10],
+        ],
+        -5,
+      ),
+    ).toBeCloseTo((500 + 2000) / 300 + 5, 9);
+    expect(
+      areaOf(
+        [
+          [0, -1500],
+          [100, -100],
+        ],
+        -1200,
+      ),
+    ).toBe(400);
   });
 
   it('are compared over all seeds, and only where they are of the same steps', () => {

@@ -74,7 +74,7 @@ describe('a scenario', () => {
   it.each([
     ['rl.gamma=0.98', ['rl', 'gamma'], 0.98],
     ['rl.lr=0.002', ['rl', 'algorithm'], 'sac'],
-    ['model.members=3', ['model', 'members'], 3],
+    ['model.members=9', ['model', 'members'], 9],
   ])('takes %s without the section or what it is of', async (flag, [section, key], value) => {
     const { config } = await loadScenario(written(PLAIN), { set: [flag] });
     expect((config as unknown as Record<string, Record<string, unknown>>)[section][key]).toBe(value);
@@ -93,20 +93,32 @@ describe('a scenario', () => {
     expect(rl).not.toHaveProperty('tau');
   });
 
-  it.each(['sac', 'redq', 'droq', 'mbpo'])('has the published settings of %s below those given beside it', async (preset) => {
-    const own = `${PLAIN}rl: { algorithm: sac, hidden: [8], criticLayerNorm: true, lr: 1 }\ntrain: { initialRandomSteps: 7 }\n`;
-    const set = ['rl.lr=0.1', `rl.preset=${preset}`, 'train.mode=real'];
-    const { config } = await loadScenario(written(own), { set });
-    expect(config.rl).toMatchObject({ preset, hidden: [256, 256], batchSize: 256, tau: 0.005, lr: 0.1, initAlpha: 1 });
-    expect(config.rl.algorithm).toBe(preset === 'mbpo' ? 'sac' : preset);
-    expect(config.train).toMatchObject({ initialRandomSteps: 5000, mode: 'real' });
-    const inFile = await loadScenario(written(`${PLAIN}rl: { preset: ${preset}, lr: 0.1 }\ntrain: { mode: real }\n`));
-    expect({ ...inFile.config, name: '' }).toEqual({ ...config, name: '' });
-    expect(await reviveScenario(JSON.parse(JSON.stringify(inFile)), 'scenario.json')).toEqual(inFile);
-  });
+  it.each(['sac', 'redq', 'droq', 'mbpo'])(
+    'has the published settings of %s below those given beside it',
+    async (preset) => {
+      const own = `${PLAIN}rl: { algorithm: sac, hidden: [8], criticLayerNorm: true, lr: 1 }\ntrain: { initialRandomSteps: 7 }\n`;
+      const set = ['rl.lr=0.1', `rl.preset=${preset}`, 'train.mode=real'];
+      const { config } = await loadScenario(written(own), { set });
+      expect(config.rl).toMatchObject({
+        preset,
+        hidden: [256, 256],
+        batchSize: 256,
+        tau: 0.005,
+        lr: 0.1,
+        initAlpha: 1,
+      });
+      expect(config.rl.algorithm).toBe(preset === 'mbpo' ? 'sac' : preset);
+      expect(config.train).toMatchObject({ initialRandomSteps: 5000, mode: 'real' });
+      const inFile = await loadScenario(written(`${PLAIN}rl: { preset: ${preset}, lr: 0.1 }\ntrain: { mode: real }\n`));
+      expect({ ...inFile.config, name: '' }).toEqual({ ...config, name: '' });
+      expect(await reviveScenario(JSON.parse(JSON.stringify(inFile)), 'scenario.json')).toEqual(inFile);
+    },
+  );
 
   it('refuses a preset of another learner, and one that is not there', async () => {
-    expect((await failure(PLAIN, { set: ['rl={preset: redq, algorithm: sac}'] })).message).toContain('"rl.preset" is "redq"');
+    expect((await failure(PLAIN, { set: ['rl={preset: redq, algorithm: sac}'] })).message).toContain(
+      '"rl.preset" is "redq"',
+    );
     expect((await failure(PLAIN, { set: ['rl.preset=../../x'] })).message).toContain('expected one of "sac", "mbpo"');
   });
 
