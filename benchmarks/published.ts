@@ -83,7 +83,7 @@ const LEARNERS: Readonly<Record<string, Learner>> = {
 
 const REQUIREMENTS = [
   ...['torch==2.15.0', 'numpy==2.4.6', 'gymnasium==1.4.0', 'mujoco==4.0.0'],
-  ...['stable-baselines3==2.9.2', 'sbx-rl==0.28.0'],
+  ...['stable-baselines3==2.9.2', 'sbx-rl==0.28.0', 'imageio==2.38.1'],
 ];
 const EPISODES = 5;
 const RANDOM_EPISODES = 100;
@@ -122,7 +122,7 @@ class Sitting {
   /** Mean return of a uniformly random policy: where a curve is measured from, as returns may be negative. */
   async random(body: string): Promise<number> {
     const request = { body: BODIES[body], seed: 0, episodes: RANDOM_EPISODES };
-    const { points } = await this.kept({ body, arm: 'random', seed: 0, hash: hashOf(request) }, async () => {
+    const { points } = await this.kept({ body, arm: 'random', seed: 0, hash: contentHash(request) }, async () => {
       return { points: [[0, await this.asked<number>('random', request)]] };
     });
     return points[0][1];
@@ -135,7 +135,7 @@ class Sitting {
     const settings = { rl: withDecisions(rl, env), train };
     await env.close();
     const request = { learner, body: BODIES[body], seed, ...settings, episodes: EPISODES };
-    return this.kept({ body, arm: `${learner}, reference`, seed, hash: hashOf(request) }, async () => {
+    return this.kept({ body, arm: `${learner}, reference`, seed, hash: contentHash(request) }, async () => {
       const records = learner === 'sac' || learner === 'td3-bc' ? await this.records(body, seed, learner) : undefined;
       return this.asked('train', { ...request, ...(records && { records }) });
     });
@@ -197,10 +197,6 @@ class Sitting {
     this.peer ??= PythonPeer.start({ ...options, environment: { OMP_NUM_THREADS: '1', JAX_PLATFORMS: 'cpu' } });
     return (await this.peer).call<T>(method, parameters);
   }
-}
-
-function hashOf(request: object): string {
-  return contentHash({ requirements: REQUIREMENTS, ...request });
 }
 
 async function askedOf(learner: string, body: string, seed: number, { root, quick }: BenchmarkContext): Promise<Asked> {

@@ -4,7 +4,7 @@
 import type { Decided } from './config.js';
 import { type Spaces, spaceDim } from './spaces.js';
 
-export interface Decision {
+interface Decision {
   /** Of `rl`. */
   readonly key: string;
   readonly value: unknown;
@@ -34,8 +34,11 @@ export function decisionsOf(settings: object, { observationSpace, actionSpace, i
     { key: 'targetEntropy', value: ofBody ?? (isSmall ? -moved : -moved / 2), reason: ofBody ? `of ${id}` : size },
     { key: 'gamma', value: Number(discount.toFixed(4)), reason: duration },
   ];
-  const asked = settings as Readonly<Record<string, unknown>>;
-  return decided.filter(({ key }) => asked[key] === 'auto' || (key === 'targetEntropy' && ofBody !== undefined));
+  const asked: Readonly<Record<string, unknown>> = {
+    ...settings,
+    ...(ofBody !== undefined && { targetEntropy: 'auto' }),
+  };
+  return decided.filter(({ key }) => asked[key] === 'auto');
 }
 
 /** `settings` with nothing left open. */

@@ -18,34 +18,26 @@ export type Decided<Config> = {
 const orAuto = <S extends z.ZodType>(value: S) => z.union([value, z.literal('auto')]).default('auto');
 
 const gamma = orAuto(fraction).describe(
-  'Discount of a reward one step later; `auto`: 1 - seconds of a step ÷ 2.7, .99 to .997, and .99 where these are not known.',
+  'Discount of a reward one step later; `auto`: 1 - seconds of a step ÷ 2.7, .99 to .997; .99 where not known.',
 );
 
-const preset = <const Names extends readonly [string, ...string[]]>(names: Names) =>
-  z
-    .enum(names)
-    .optional()
-    .describe('Published settings, of `rl` and `train`, below those that are given beside them (scenarios/presets).');
+const PRESET = 'Published settings, of `rl` and `train`, below those given beside them (files in scenarios/presets).';
 
 const tau = (share: number) =>
   fraction.default(share).describe('Share of the critics that flows into their targets at every step.');
 
 /** What all soft actor-critics are told. */
 const SOFT_KEYS = {
-  hidden: orAuto(layerSizes).describe(
-    `${HIDDEN} \`auto\`: [64, 64] where observation and action have 12 elements together at most, else [256, 256].`,
-  ),
+  hidden: orAuto(layerSizes).describe('Layer widths; `auto`: [64, 64] for a small body, else [256, 256].'),
   activation: activation.default('relu').describe(ACTIVATION),
-  lr: orAuto(rate).describe(
-    'Step size of Adam, for every network and the temperature; `auto`: 0.001 with 12 elements at most, else 0.0003.',
-  ),
+  lr: orAuto(rate).describe('Step size of Adam, for all that is learned; `auto`: 0.001 for a small body, else 0.0003.'),
   gamma,
-  batchSize: orAuto(z.int().min(1)).describe('Rows of a gradient step; `auto`: 64 with 12 elements at most, else 256.'),
+  batchSize: orAuto(z.int().min(1)).describe('Rows of a gradient step; `auto`: 64 for a small body, else 256.'),
   targetEntropy: z
     .union([z.literal('auto'), z.number(), z.record(z.string(), z.number())])
     .default('auto')
     .describe(
-      'Entropy the temperature steers to, nats of the action normalised to [-1, 1]: a number, or numbers by `env.id` (minus the elements of an action for others); `auto`: minus the elements of an action, and half of that with more than 12 elements of both.',
+      'Entropy the temperature steers to, nats of the action normalised to [-1, 1]: a number, or numbers by `env.id` (minus the elements of an action for others); `auto`: minus the elements of an action for a small body (12 elements of an observation and an action at most), else half of that.',
     ),
   initAlpha: rate.default(0.2).describe('Temperature at the start: how much entropy counts against reward.'),
   rewardScale: rate.default(1).describe('Rewards are multiplied by this before they are learned from.'),
@@ -56,7 +48,7 @@ const SOFT_KEYS = {
  * The defaults are those that learn a cart-pole swing-up in the fewest real steps and least time at two updates a step.
  */
 export const sacConfigSchema = z.strictObject({
-  preset: preset(['sac', 'mbpo']),
+  preset: z.enum(['sac', 'mbpo']).optional().describe(PRESET),
   ...SOFT_KEYS,
   tau: tau(0.01),
   criticLayerNorm: z
@@ -74,7 +66,7 @@ const ENSEMBLE_KEYS = {
 
 /** REDQ (2101.05982): many critics, of which a few drawn ones make each target. Twenty updates a real step in its paper. */
 export const redqConfigSchema = z.strictObject({
-  preset: preset(['redq']),
+  preset: z.enum(['redq']).optional().describe(PRESET),
   ...ENSEMBLE_KEYS,
   critics: z.int().min(1).max(64).default(10).describe('Critics.'),
   drawn: z
@@ -88,7 +80,7 @@ export const redqConfigSchema = z.strictObject({
 
 /** DroQ (2110.02034): two critics with dropout and layer normalisation. Twenty updates a real step in its paper. */
 export const droqConfigSchema = z.strictObject({
-  preset: preset(['droq']),
+  preset: z.enum(['droq']).optional().describe(PRESET),
   ...ENSEMBLE_KEYS,
   dropout: z.number().min(0).max(0.9).default(0.01).describe("Share of the critics' hidden units left out at a step."),
 });

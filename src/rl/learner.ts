@@ -93,10 +93,7 @@ export interface PlanningLearner extends Learner {
   update(planned: Pick<TransitionBatch, 'rows' | 'obs' | 'action'>, steps: number, rng: Rng): Promise<object>;
 }
 
-/**
- * Settings with their defaults filled in, and what is left to the body decided.
- * Throws SETTING_INVALID naming the setting and, if misspelt, its neighbour.
- */
+/** Settings whole, with every `auto` decided. Throws SETTING_INVALID naming the setting and, if misspelt, its neighbour. */
 export function parseConfig<T extends z.ZodObject>(
   learner: string,
   schema: T,

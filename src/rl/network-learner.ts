@@ -172,10 +172,7 @@ export function withMoments(theta: Float32Array): { theta: Float32Array; m: Floa
   return { theta, m: new Float32Array(theta.length), v: new Float32Array(theta.length) };
 }
 
-/**
- * Takes `rows` into the running mean and scale (1 ÷ deviation) of their columns, in place, after `seen` earlier rows. A column that does
- * not vary is not blown up.
- */
+/** Takes `rows` into the running mean and scale (1 ÷ deviation) of their columns, in place, after `seen` earlier rows. */
 export function noteMoments(rows: ArrayLike<number>, seen: number, mean: Float32Array, scale: Float32Array): void {
   const [width, count] = [mean.length, rows.length / mean.length];
   for (let column = 0; column < width; column++) {
@@ -190,7 +187,8 @@ export function noteMoments(rows: ArrayLike<number>, seen: number, mean: Float32
     scale[column] = 1 / (Math.sqrt(variance) + LEAST_DEVIATION);
   }
 }
-/** As TD3+BC adds to every deviation. */
+
+/** As TD3+BC adds to every deviation, so that a column that does not vary is not blown up. */
 const LEAST_DEVIATION = 1e-3;
 
 /** Scalars of Adam for `steps` steps after the first `done`. */

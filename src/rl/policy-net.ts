@@ -179,12 +179,10 @@ export function policyNetwork(net: PolicyNet, theta: Float32Array): PolicyNetwor
   }));
   if (net.standardises) {
     // In one with the first layer.
-    const [mean, scale] = [layout.view(theta, 'policy.obsMean'), layout.view(theta, 'policy.obsScale')];
     const { w, b, out } = layers[0];
     for (let i = 0; i < w.length; i++) {
-      const row = Math.floor(i / out);
-      w[i] *= scale[row];
-      b[i % out] -= mean[row] * w[i];
+      w[i] *= layout.view(theta, 'policy.obsScale')[Math.floor(i / out)];
+      b[i % out] -= layout.view(theta, 'policy.obsMean')[Math.floor(i / out)] * w[i];
     }
   }
   const logStd = head === 'gaussian' ? layout.view(theta, 'policy.logStd').slice() : undefined;

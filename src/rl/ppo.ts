@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { Rng } from '../core/rng.js';
 import { mean } from '../core/statistics.js';
 import { gradients } from '../nn/autodiff.js';
-import { Graph, type Value } from '../nn/graph.js';
+import { float32, Graph, type Value } from '../nn/graph.js';
 import {
   add,
   cast,
@@ -92,11 +92,8 @@ export class Ppo extends NetworkLearner<PpoConfig> implements RolloutLearner {
 
   /** V(obs) for obs [rows, obsDim], of rewards as they are scaled now. */
   async value(obs: Float32Array, rows: number): Promise<Float32Array> {
-    const { theta } = this.current;
-    const { value } = await this.valueSession.run({
-      theta: { dtype: 'float32', dims: [theta.length], data: theta },
-      obs: { dtype: 'float32', dims: [rows, this.net.obsDim], data: obs },
-    });
+    const feeds = { theta: float32(this.current.theta), obs: float32(obs, [rows, this.net.obsDim]) };
+    const { value } = await this.valueSession.run(feeds);
     return value.data as Float32Array;
   }
 
@@ -149,13 +146,13 @@ export class Ppo extends NetworkLearner<PpoConfig> implements RolloutLearner {
   /** Takes a rollout into what observations are scaled by, and rewards: by the deviation of the discounted sum of those so far. */
   private noteScales({ batch, steps, envs }: Rollout): void {
     const theta = this.current.theta.slice();
-    const view = (name: string) => this.layout.view(theta, name);
     const sums = new Float64Array(batch.rows);
     for (let i = 0; i < sums.length; i++) {
       const before = i - envs;
       const goesOn = before >= 0 && !batch.terminated[before] && !batch.truncated[before];
       sums[i] = batch.reward[i] + (goesOn ? this.config.gamma * sums[before] : 0);
     }
+    const view = (name: string) => this.layout.view(theta, name);
     const seen = view('seen');
     noteMoments(batch.obs, seen[0], view('policy.obsMean'), view('policy.obsScale'));
     noteMoments(sums, seen[0], view('return.mean'), view('return.scale'));
@@ -245,10 +242,8 @@ const SCALES: readonly ParamSpec[] = [
   { name: 'seen', shape: [1], init: { kind: 'zeros' } },
 ];
 
-/** A scaled reward lies within this. */
-const MOST_REWARD = 10;
-
-const ADAM_EPSILON = 1e-5;
+/** What a scaled reward lies within, as in CleanRL. */
+const [MOST_REWARD, ADAM_EPSILON] = [10, 1e-5];
 
 function valueParams(net: PolicyNet): ParamSpec[] {
   return mlpSpecs('value', [net.obsDim, ...net.hidden, 1], initialised(1));

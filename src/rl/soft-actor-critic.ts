@@ -22,11 +22,7 @@ type SoftMetrics = Record<'criticLoss' | 'q', number> & Partial<Record<'policyLo
 type Columns = Readonly<Record<string, Float32Array | Int32Array | Uint8Array>>;
 
 /** Makes fresh learners of one design; their initial weights come from `rng`. */
-function maker<S extends z.ZodObject>(
-  kind: LearnerKind,
-  schema: S,
-  designOf: (config: Decided<z.output<S>>) => Design,
-) {
+function maker<S extends z.ZodObject>(kind: LearnerKind, schema: S, designOf: (of: Decided<z.output<S>>) => Design) {
   const name = `${kind.toUpperCase()} learner`;
   return async (given: z.input<S>, spaces: Spaces, rng: Rng, device: TrainingDevice = 'cpu') => {
     const config = parseConfig(name, schema, given, spaces);
