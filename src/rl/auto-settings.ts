@@ -4,7 +4,7 @@
 import type { Decided } from './config.js';
 import { type Spaces, spaceDim } from './spaces.js';
 
-interface Decision {
+export interface Decision {
   /** Of `rl`. */
   readonly key: string;
   readonly value: unknown;

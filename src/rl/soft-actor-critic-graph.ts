@@ -52,7 +52,6 @@ export interface Design {
   readonly gamma: number;
   readonly tau: number;
   readonly batchSize: number;
-  /** Entropy the temperature steers to, nats. */
   readonly targetEntropy: number;
   readonly initAlpha: number;
   readonly rewardScale: number;
