@@ -104,6 +104,14 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the same learner on real rows alone, with as many updates',
     load: async () => (await import('./learning.js')).dreamHarm,
   },
+  'learners.published': {
+    title:
+      'Each learner against a reference implementation on the same bodies, settings and seeds: area under the curve of ours ÷ of the reference, the worst of learner and body (long; goes on where it was; raw: each)',
+    unit: 'ratio',
+    baseline:
+      'SAC and PPO of Stable-Baselines3 2.9.2, DroQ of SBX 0.28.0, REDQ and TD3+BC in plain PyTorch by their papers',
+    load: async () => (await import('./published.js')).learnersPublished,
+  },
   'planner.steps': {
     title:
       'Real steps to threshold: SAC from scratch ÷ planning in the learned model (PETS by iCEM), pendulum and swing-up, the lesser (raw: each)',

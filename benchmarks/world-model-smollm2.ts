@@ -78,10 +78,8 @@ const SHOWN = [
 const FILTERS = ['quality.decontaminate.words=false', 'quality.nearDuplicates=false', 'synth.export=[world-model]'];
 const DOMAINS: Readonly<Record<string, readonly string[]>> = {
   helpdesk: ['agent.kind=scripted', 'synth.splits=[train, test]'],
-  alfworld: ['domain.splits=[train, valid_seen]', 'domain.games=120', 'synth.splits=[train, validation]'],
+  alfworld: ['domain.splits=[train, valid_seen]', 'domain.games=30', 'synth.splits=[train, validation]'],
 };
-/** Few of ALFWorld's calls are short. */
-const TIMES_EPISODES: Readonly<Record<string, number>> = { alfworld: 4 };
 
 export async function run(context: BenchmarkContext): Promise<Measurement> {
   const { quick, root, log } = context;
@@ -138,7 +136,7 @@ export async function run(context: BenchmarkContext): Promise<Measurement> {
 }
 
 function settingsOf(body: string, { episodes }: Sizes): readonly string[] {
-  return [...SHOWN, ...FILTERS, ...DOMAINS[body], `synth.episodes=${episodes * (TIMES_EPISODES[body] ?? 1)}`];
+  return [...SHOWN, ...FILTERS, ...DOMAINS[body], `synth.episodes=${episodes}`];
 }
 
 function rateOf(asked: readonly Asked[]) {
@@ -251,7 +249,7 @@ function isShort({ operations, observation }: Prediction): boolean {
   return JSON.stringify([operations, observation]).length <= LONGEST_ANSWER;
 }
 
-/** As many calls that change something as calls that do not, evenly spaced over the held-out episodes. */
+/** As many calls that change something as calls that do not, where there are both, evenly spaced over the held-out episodes. */
 async function heldOut(domain: Awaited<ReturnType<typeof makeDomain>>, data: string, count: number) {
   const byId = new Map(domain.tasks.map((task) => [task.id, task]));
   const calls = [];
@@ -269,5 +267,6 @@ async function heldOut(domain: Awaited<ReturnType<typeof makeDomain>>, data: str
     );
   const changing = calls.filter(({ prediction }) => prediction.operations.length > 0);
   const reading = calls.filter(({ prediction }) => prediction.operations.length === 0);
-  return [...evenly(changing, count / 2), ...evenly(reading, count / 2)];
+  const reads = evenly(reading, count / 2);
+  return [...evenly(changing, count - reads.length), ...reads];
 }

@@ -30,13 +30,13 @@ def rows_of(path, tokenizer, longest, reply):
 
 
 def chosen(rows, count, seed):
-    """As many calls that change something as calls that do not, drawn by the seed."""
+    """As many calls that change something as calls that do not, where there are both, drawn by the seed."""
     draw = random.Random(seed)
     changes = lambda row: bool(json.loads(row["completion"][0]["content"])["operations"])
     writes, reads = [row for row in rows if changes(row)], [row for row in rows if not changes(row)]
     draw.shuffle(writes)
     draw.shuffle(reads)
-    half = min(count // 2, len(writes))
+    half = max(min(count // 2, len(writes)), count - len(reads))
     drawn = [*writes[:half], *reads[: count - half]]
     draw.shuffle(drawn)
     return drawn

@@ -141,11 +141,13 @@ class Environments:
         import gymnasium
 
         spec = self.spare.spec
+        seconds = getattr(self.spare.unwrapped, "dt", None)
         return {
             "observation": self.spaces.tell(self.spaces.shown),
             "action": self.spaces.tell(self.spaces.acted),
             "dtype": "uint8" if self.spaces.dtype == self.spaces.np.uint8 else "float32",
             "maxEpisodeSteps": spec.max_episode_steps if spec is not None else None,
+            "stepSeconds": float(seconds) if isinstance(seconds, (int, float)) else None,
             "gymnasium": gymnasium.__version__,
         }
 

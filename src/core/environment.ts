@@ -80,6 +80,8 @@ export interface VectorEnvironment extends Environment<Float32Array, Float32Arra
   readonly known?: KnownFunctions;
   /** Steps before `truncated`; undefined if there is no clock. */
   readonly maxEpisodeSteps?: number;
+  /** How long a step takes in its world; undefined where that is not known. */
+  readonly stepSeconds?: number;
 }
 
 /** A vector environment that answers at once (physics in-process): no promise per step. */

@@ -30,6 +30,7 @@ export class CartPole extends ClockedEnvironment {
       ),
       actionSpace: discreteSpace(2),
       maxEpisodeSteps,
+      stepSeconds: CART_DT,
       known: CART_KNOWN,
       configuration: `cartpole ${maxEpisodeSteps}`,
     });
@@ -92,6 +93,7 @@ export class Pendulum extends ClockedEnvironment {
       observationSpace: boxSpace([-1, -1, -MAX_SPEED], [1, 1, MAX_SPEED]),
       actionSpace: boxSpace([-MAX_TORQUE], [MAX_TORQUE]),
       maxEpisodeSteps,
+      stepSeconds: PENDULUM_DT,
       known: PENDULUM_KNOWN,
       configuration: `pendulum ${maxEpisodeSteps}`,
     });

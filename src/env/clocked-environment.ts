@@ -54,7 +54,10 @@ export interface Advance {
 }
 
 interface EnvironmentDescription
-  extends Pick<VectorEnvironment, 'id' | 'observationSpace' | 'actionSpace' | 'maxEpisodeSteps' | 'known'> {
+  extends Pick<
+    VectorEnvironment,
+    'id' | 'observationSpace' | 'actionSpace' | 'maxEpisodeSteps' | 'stepSeconds' | 'known'
+  > {
   /** Identifies the configuration: snapshots are refused where it differs. */
   readonly configuration: string;
 }
@@ -76,6 +79,7 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
   readonly maxEpisodeSteps?: number;
+  readonly stepSeconds?: number;
   readonly known?: KnownFunctions;
   protected readonly obsDim: number;
   private readonly configuration: string;
@@ -89,6 +93,7 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
     this.observationSpace = description.observationSpace;
     this.actionSpace = description.actionSpace;
     this.maxEpisodeSteps = description.maxEpisodeSteps;
+    this.stepSeconds = description.stepSeconds;
     this.known = description.known;
     this.configuration = description.configuration;
     this.obsDim = rowSize(description.observationSpace);

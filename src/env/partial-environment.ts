@@ -13,7 +13,7 @@ import { boxSpace } from './space-values.js';
 export function stackObservations(environment: SyncVectorEnvironment, count: number): SyncVectorEnvironment;
 export function stackObservations(environment: VectorEnvironment, count: number): VectorEnvironment;
 export function stackObservations(environment: VectorEnvironment, count: number): VectorEnvironment {
-  const { observationSpace: space, family, actionSpace, maxEpisodeSteps } = environment;
+  const { observationSpace: space, family, actionSpace, maxEpisodeSteps, stepSeconds } = environment;
   if (space.type !== 'box')
     throw reverieError('ENV_SPEC_INVALID', { problem: '"stack" is for observations in a box.' });
   const width = space.low.length;
@@ -30,6 +30,7 @@ export function stackObservations(environment: VectorEnvironment, count: number)
     observationSpace: boxSpace(times(space.low), times(space.high)),
     actionSpace,
     maxEpisodeSteps,
+    stepSeconds,
     reset: (options) =>
       once(environment.reset(options), (result) => show(result, Float32Array.from(times([...result.observation])))),
     step: (action) =>

@@ -17,6 +17,16 @@ export function section<Shape extends z.ZodRawShape>(about: string, shape: Shape
     .describe(about);
 }
 
+/**
+ * A section that is of one of several kinds, by what stands under `key`: of kind `otherwise` where nothing does, so that a file or a flag
+ * may give other keys alone.
+ */
+export function chosenBy<Section extends z.ZodType>(key: string, otherwise: string, section: Section) {
+  const whole = (given: unknown) =>
+    typeof given === 'object' && given !== null && !(key in given) ? { [key]: otherwise, ...given } : given;
+  return z.preprocess(whole, section);
+}
+
 /** One of some words: the first of them where it is left out. */
 export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words, about: string) {
   return z

@@ -20,6 +20,7 @@ import { backendFiles } from '../worldmodel/tools/router.js';
 import { toolsModelSchema } from '../worldmodel/tools/tools-model-schema.js';
 import {
   above0,
+  chosenBy,
   count,
   flag,
   from0,
@@ -42,8 +43,10 @@ const agentOf = <Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, a
   z.strictObject({ kind: z.literal(kind).describe(about), ...shape });
 const temperature = z.number().min(0).max(2).default(0.7).describe('Sampling temperature.');
 
-const agentSection = z
-  .discriminatedUnion('kind', [
+const agentSection = chosenBy(
+  'kind',
+  'reference',
+  z.discriminatedUnion('kind', [
     agentOf('reference', "Makes each task's reference calls; needs no language model.", {
       error: share.default(0).describe('Probability, for each call, of getting it wrong: data of failures.'),
     }),
@@ -72,7 +75,8 @@ const agentSection = z
       maxTokens: positive.default(4096).describe('Tokens of one turn, with reasoning.'),
       tokens: z.boolean().optional().describe('Keep turns as token ids with log-probabilities too (vLLM, SGLang).'),
     }),
-  ])
+  ]),
+)
   .prefault({ kind: 'reference' })
   .describe('Who acts.');
 

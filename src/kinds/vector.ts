@@ -11,6 +11,7 @@ import { transitionFormatSchema } from '../synth/export/transition-exports.js';
 import { dynamicsKinds, modelSectionSchema } from '../worldmodel/kinds.js';
 import {
   above0,
+  chosenBy,
   count,
   flag,
   from0,
@@ -32,15 +33,16 @@ export type Scenario = ScenarioOf<'vector', ScenarioConfig>;
 /** A value, or what is found in its place. */
 const orAuto = <S extends z.ZodType>(value: S) => z.union([value, z.literal('auto')]).default('auto');
 
-const selectorSection = z
-  .discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('uniform').describe('Every row is as likely as any other.') }),
-    z.strictObject({
-      kind: z.literal('prioritized').describe('By temporal-difference error (Schaul et al., 1511.05952).'),
-      alpha: share.default(0.6).describe('How much priority counts; 0 is uniform.'),
-      beta: share.default(0.4).describe('How much of the bias is corrected by importance weights.'),
-    }),
-  ])
+const selectorKinds = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('uniform').describe('Every row is as likely as any other.') }),
+  z.strictObject({
+    kind: z.literal('prioritized').describe('By temporal-difference error (Schaul et al., 1511.05952).'),
+    alpha: share.default(0.6).describe('How much priority counts; 0 is uniform.'),
+    beta: share.default(0.4).describe('How much of the bias is corrected by importance weights.'),
+  }),
+]);
+
+const selectorSection = chosenBy('kind', 'uniform', selectorKinds)
   .prefault({ kind: 'uniform' })
   .describe('How rows are chosen within a buffer. SAC only.');
 
@@ -132,8 +134,7 @@ function rlSection() {
   const sections = trained.map(({ name, summary, schema }) =>
     schema.extend({ algorithm: z.literal(name).describe(summary) }),
   );
-  return z
-    .discriminatedUnion('algorithm', sections as unknown as OurLearners)
+  return chosenBy('algorithm', 'sac', z.discriminatedUnion('algorithm', sections as unknown as OurLearners))
     .prefault({ algorithm: 'sac' })
     .describe('The learner.');
 }
@@ -223,7 +224,9 @@ function sections() {
       .describe('Rows of numbers; `tools` scenarios have other sections (docs/tools.md).'),
     ...headKeys('what is to be learned'),
     env: envSpecSchema().describe('The real environment: a known id with options, or a body of your own (see below).'),
-    model: modelSectionSchema().prefault({ kind: 'ensemble' }).describe('The world model.'),
+    model: chosenBy('kind', 'ensemble', modelSectionSchema())
+      .prefault({ kind: 'ensemble' })
+      .describe('The world model.'),
     rollout: rolloutSection,
     replay: replaySection,
     rl: rlSection(),

@@ -26,7 +26,7 @@ export interface BcMetrics {
 
 /** A fresh cloning learner. Throws SETTING_INVALID or SCENARIO_UNFIT. */
 export async function makeBc(config: z.input<typeof bcConfigSchema>, spaces: Spaces, rng: Rng): Promise<Bc> {
-  const settings = parseConfig('cloning learner', bcConfigSchema, config);
+  const settings = parseConfig('cloning learner', bcConfigSchema, config, spaces);
   const net = policyNet(spaces, settings, actionsOf(spaces.actionSpace));
   const layout = bcLayout(net, settings);
   return new Bc({

@@ -9,23 +9,35 @@ const rate = z.number().positive();
 
 const HIDDEN = 'Layer widths of every network.';
 const ACTIVATION = 'What follows each hidden layer.';
-const GAMMA = 'Discount of a reward one step later.';
+
+/** Settings with nothing left to the body (auto-settings.ts). */
+export type Decided<Config> = {
+  readonly [Key in keyof Config]: Exclude<Config[Key], 'auto' | Readonly<Record<string, number>>>;
+};
+
+const orAuto = <S extends z.ZodType>(value: S) => z.union([value, z.literal('auto')]).default('auto');
+
+const gamma = orAuto(fraction).describe(
+  'Discount of a reward one step later; `auto`: 1 - seconds of a step ÷ 2.7, .99 to .997; .99 where not known.',
+);
+
+const PRESET = 'Published settings, of `rl` and `train`, below those given beside them (files in scenarios/presets).';
 
 const tau = (share: number) =>
   fraction.default(share).describe('Share of the critics that flows into their targets at every step.');
 
 /** What all soft actor-critics are told. */
 const SOFT_KEYS = {
-  hidden: layerSizes.default([64, 64]).describe(HIDDEN),
+  hidden: orAuto(layerSizes).describe('Layer widths; `auto`: [64, 64] for a small body, else [256, 256].'),
   activation: activation.default('relu').describe(ACTIVATION),
-  lr: rate.default(1e-3).describe('Step size of Adam, for every network and the temperature.'),
-  gamma: fraction.default(0.99).describe(GAMMA),
-  batchSize: z.int().min(1).default(64).describe('Rows of a gradient step.'),
+  lr: orAuto(rate).describe('Step size of Adam, for all that is learned; `auto`: 0.001 for a small body, else 0.0003.'),
+  gamma,
+  batchSize: orAuto(z.int().min(1)).describe('Rows of a gradient step; `auto`: 64 for a small body, else 256.'),
   targetEntropy: z
-    .union([z.literal('auto'), z.number()])
+    .union([z.literal('auto'), z.number(), z.record(z.string(), z.number())])
     .default('auto')
     .describe(
-      'Entropy the temperature steers to, nats of the action normalised to [-1, 1]; `auto`: minus its elements.',
+      'Entropy the temperature steers to, nats of the action normalised to [-1, 1]: a number, or numbers by `env.id` (minus the elements of an action for others); `auto`: minus the elements of an action for a small body (12 elements of an observation and an action at most), else half of that.',
     ),
   initAlpha: rate.default(0.2).describe('Temperature at the start: how much entropy counts against reward.'),
   rewardScale: rate.default(1).describe('Rewards are multiplied by this before they are learned from.'),
@@ -33,10 +45,10 @@ const SOFT_KEYS = {
 
 /**
  * Soft actor-critic (1812.05905): twin critics, squashed Gaussian, tuned temperature.
- * The defaults are those that learn a cart-pole swing-up in the fewest real steps and least time at two updates a step;
- * bodies with more joints want wider layers and `batchSize` 256.
+ * The defaults are those that learn a cart-pole swing-up in the fewest real steps and least time at two updates a step.
  */
 export const sacConfigSchema = z.strictObject({
+  preset: z.enum(['sac', 'mbpo']).optional().describe(PRESET),
   ...SOFT_KEYS,
   tau: tau(0.01),
   criticLayerNorm: z
@@ -44,7 +56,7 @@ export const sacConfigSchema = z.strictObject({
     .default(true)
     .describe('Layer normalisation in the critics (DroQ, 2110.02034): steady at many updates a step, a third slower.'),
 });
-export type SacConfig = z.infer<typeof sacConfigSchema>;
+export type SacConfig = Decided<z.infer<typeof sacConfigSchema>>;
 
 const ENSEMBLE_KEYS = {
   ...SOFT_KEYS,
@@ -54,6 +66,7 @@ const ENSEMBLE_KEYS = {
 
 /** REDQ (2101.05982): many critics, of which a few drawn ones make each target. Twenty updates a real step in its paper. */
 export const redqConfigSchema = z.strictObject({
+  preset: z.enum(['redq']).optional().describe(PRESET),
   ...ENSEMBLE_KEYS,
   critics: z.int().min(1).max(64).default(10).describe('Critics.'),
   drawn: z
@@ -67,16 +80,17 @@ export const redqConfigSchema = z.strictObject({
 
 /** DroQ (2110.02034): two critics with dropout and layer normalisation. Twenty updates a real step in its paper. */
 export const droqConfigSchema = z.strictObject({
+  preset: z.enum(['droq']).optional().describe(PRESET),
   ...ENSEMBLE_KEYS,
   dropout: z.number().min(0).max(0.9).default(0.01).describe("Share of the critics' hidden units left out at a step."),
 });
 
-/** TD3+BC (2106.06860), with its paper's settings. */
+/** TD3+BC (2106.06860), with its paper's settings; offline, observations are scaled to those of the records. */
 export const td3BcConfigSchema = z.strictObject({
   hidden: layerSizes.default([256, 256]).describe(HIDDEN),
   activation: activation.default('relu').describe(ACTIVATION),
   lr: rate.default(3e-4).describe('Step size of Adam, for critics and policy.'),
-  gamma: fraction.default(0.99).describe(GAMMA),
+  gamma,
   tau: fraction
     .default(0.005)
     .describe('Share of the networks that flows into their targets at every step of the policy.'),
@@ -89,14 +103,14 @@ export const td3BcConfigSchema = z.strictObject({
   policyEvery: z.int().min(1).default(2).describe('Steps of the critics for each step of the policy.'),
   rewardScale: rate.default(1).describe('Rewards are multiplied by this before they are learned from.'),
 });
-export type Td3BcConfig = z.infer<typeof td3BcConfigSchema>;
+export type Td3BcConfig = Decided<z.infer<typeof td3BcConfigSchema>>;
 
-/** Proximal policy optimisation (1707.06347), with the details of CleanRL's `ppo.py`. */
+/** Proximal policy optimisation (1707.06347), with the details of CleanRL's `ppo_continuous_action.py`: observations and rewards are scaled by what was seen. */
 export const ppoConfigSchema = z.strictObject({
   hidden: layerSizes.default([64, 64]).describe(HIDDEN),
   activation: activation.default('tanh').describe(ACTIVATION),
   lr: rate.default(3e-4).describe('Step size of Adam, for policy and value together.'),
-  gamma: fraction.default(0.99).describe(GAMMA),
+  gamma,
   gaeLambda: fraction
     .default(0.95)
     .describe('How far advantages look ahead (1506.02438): 0 one step, 1 to the end of the rollout.'),
@@ -128,7 +142,7 @@ export const ppoConfigSchema = z.strictObject({
       'Log standard deviation of a Gaussian policy at the start, in units of the action normalised to [-1, 1].',
     ),
 });
-export type PpoConfig = z.infer<typeof ppoConfigSchema>;
+export type PpoConfig = Decided<z.infer<typeof ppoConfigSchema>>;
 
 /** Planning in a model (PETS, 1805.12114), and the policy that is taught what was planned. */
 export const petsConfigSchema = z.strictObject({
@@ -136,14 +150,14 @@ export const petsConfigSchema = z.strictObject({
   candidates: z.int().min(4).max(100_000).default(48).describe('Sequences imagined in a round of planning.'),
   elites: z.int().min(2).max(10_000).default(8).describe('The best of them, which the next round is drawn around.'),
   rounds: z.int().min(1).max(100).default(3).describe('Rounds of planning at every real step.'),
-  gamma: fraction.default(0.99).describe(GAMMA),
+  gamma,
   hidden: layerSizes.default([64, 64]).describe('Layer widths of the policy that is taught.'),
   activation: activation.default('relu').describe(ACTIVATION),
   lr: rate.default(1e-3).describe('Step size of Adam for the policy that is taught.'),
   batchSize: z.int().min(1).default(64).describe('Rows of a gradient step of the policy that is taught.'),
   distilUpdates: z.int().min(0).default(500).describe('Gradient steps of the policy that is taught, after each round.'),
 });
-export type PetsConfig = z.infer<typeof petsConfigSchema>;
+export type PetsConfig = Decided<z.infer<typeof petsConfigSchema>>;
 
 /** Behaviour cloning: a Box action by squared error or Gaussian likelihood, a discrete one always by cross-entropy. */
 export const bcConfigSchema = z.strictObject({

@@ -307,7 +307,7 @@ function episodesOf<C extends Carry>(carry: Carry): readonly Episode<C>[] {
  * Throws SETTING_INVALID, or SCENARIO_UNFIT unless actions are a Box with finite bounds.
  */
 export async function makePets(config: z.input<typeof petsConfigSchema>, spaces: Spaces, rng: Rng): Promise<Pets> {
-  const settings = parseConfig('PETS learner', petsConfigSchema, config);
+  const settings = parseConfig('PETS learner', petsConfigSchema, config, spaces);
   boxActions(spaces.actionSpace, 'PETS learner');
   const { hidden, activation, lr, batchSize } = settings;
   return new Pets(settings, await makeBc({ hidden, activation, lr, batchSize, loss: 'nll' }, spaces, rng));

@@ -7,6 +7,8 @@ import { describeIssues, nearest, reverieError } from '../core/errors.js';
 import type { ActOptions, Policy, PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { TransitionBatch } from '../replay/transition.js';
+import { withDecisions } from './auto-settings.js';
+import type { Decided } from './config.js';
 import type { ActingOutputs } from './policy-net.js';
 import type { Spaces } from './spaces.js';
 
@@ -51,6 +53,8 @@ export interface ReplayLearner extends Learner {
    * @param weights importance weight per row; 1 if absent
    */
   update(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Promise<object>;
+  /** Scales observations to those of the records that all it is to learn comes from; before the first update. */
+  standardise?(obs: Float32Array): void;
   /** |temporal-difference error| of every row: what prioritised replay goes by; absent where it cannot. */
   tdErrors?(batch: TransitionBatch, rng: Rng): Promise<Float32Array>;
 }
@@ -89,10 +93,15 @@ export interface PlanningLearner extends Learner {
   update(planned: Pick<TransitionBatch, 'rows' | 'obs' | 'action'>, steps: number, rng: Rng): Promise<object>;
 }
 
-/** Settings with their defaults filled in. Throws SETTING_INVALID naming the setting and, if misspelt, its neighbour. */
-export function parseConfig<T extends z.ZodObject>(learner: string, schema: T, config: unknown): z.infer<T> {
+/** Settings whole, with every `auto` decided. Throws SETTING_INVALID naming the setting and, if misspelt, its neighbour. */
+export function parseConfig<T extends z.ZodObject>(
+  learner: string,
+  schema: T,
+  config: unknown,
+  spaces: Spaces,
+): Decided<z.infer<T>> {
   const parsed = schema.safeParse(config);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) return withDecisions(parsed.data, spaces);
   const unknown = parsed.error.issues.find((issue) => issue.code === 'unrecognized_keys');
   const near = unknown && nearest(unknown.keys[0], Object.keys(schema.shape));
   const guess = near ? ` Did you mean "${near}"?` : '';

@@ -100,8 +100,9 @@ export abstract class NetworkLearner<Config> implements Learner {
     perStep: Record<string, Float32Array | Int32Array>,
     steps: number,
     lr: number,
+    epsilon?: number,
   ): Promise<Record<string, Float32Array>> {
-    const schedule = adamSchedule(this.steps, steps, lr);
+    const schedule = adamSchedule(this.steps, steps, lr, epsilon);
     const run = { state: this.arrays, inputs, perStep: { ...perStep, ...schedule }, steps };
     const { state, metrics } = await this.trainer.run(run);
     this.commit(state, this.steps + steps);
@@ -171,16 +172,36 @@ export function withMoments(theta: Float32Array): { theta: Float32Array; m: Floa
   return { theta, m: new Float32Array(theta.length), v: new Float32Array(theta.length) };
 }
 
+/** Takes `rows` into the running mean and scale (1 ÷ deviation) of their columns, in place, after `seen` earlier rows. */
+export function noteMoments(rows: ArrayLike<number>, seen: number, mean: Float32Array, scale: Float32Array): void {
+  const [width, count] = [mean.length, rows.length / mean.length];
+  for (let column = 0; column < width; column++) {
+    let [sum, squares] = [0, 0];
+    for (let i = column; i < rows.length; i += width) sum += rows[i];
+    const average = sum / count;
+    for (let i = column; i < rows.length; i += width) squares += (rows[i] - average) ** 2;
+    const apart = average - mean[column];
+    const before = seen === 0 ? 0 : (1 / scale[column] - LEAST_DEVIATION) ** 2;
+    const variance = (before * seen + squares + (apart ** 2 * seen * count) / (seen + count)) / (seen + count);
+    mean[column] += (apart * count) / (seen + count);
+    scale[column] = 1 / (Math.sqrt(variance) + LEAST_DEVIATION);
+  }
+}
+
+/** As TD3+BC adds to every deviation, so that a column that does not vary is not blown up. */
+const LEAST_DEVIATION = 1e-3;
+
 /** Scalars of Adam for `steps` steps after the first `done`. */
 export function adamSchedule(
   done: number,
   steps: number,
   lr: number,
+  epsilon = 1e-8,
 ): { adamAlpha: Float32Array; adamEpsilon: Float32Array } {
   const adamAlpha = new Float32Array(steps);
   const adamEpsilon = new Float32Array(steps);
   for (let i = 0; i < steps; i++) {
-    const scalars = adamScalars(done + i + 1, lr);
+    const scalars = adamScalars(done + i + 1, lr, undefined, undefined, epsilon);
     adamAlpha[i] = scalars.alpha;
     adamEpsilon[i] = scalars.epsilon;
   }

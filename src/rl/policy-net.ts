@@ -24,6 +24,7 @@ import {
   reduceMean,
   reduceSum,
   slice,
+  stopGradient,
   sub,
   tanh,
   unsqueeze,
@@ -60,6 +61,8 @@ export interface PolicyNet {
   readonly hidden: readonly number[];
   readonly activation: Activation;
   readonly actions: Actions;
+  /** Observations are shifted and scaled first, by numbers that stand among the parameters and no gradient moves. */
+  readonly standardises?: true;
 }
 
 /** A network between these spaces, for `actions` in the form of the learner; `head` unless actions say which. */
@@ -92,7 +95,11 @@ export function noiseDim(net: PolicyNet): number {
 
 /** `init`: initial values of the MLP, and of the `gaussian` head's log standard deviation. */
 export function policyParams(net: PolicyNet, init: { mlp?: MlpInit; logStd?: number } = {}): ParamSpec[] {
-  const specs = mlpSpecs('policy', [net.obsDim, ...net.hidden, outputDim(net)], init.mlp);
+  const mlp = mlpSpecs('policy', [net.obsDim, ...net.hidden, outputDim(net)], init.mlp);
+  const scaling = (name: string, value: number): ParamSpec => {
+    return { name: `policy.obs${name}`, shape: [1, net.obsDim], init: { kind: 'constant', value } };
+  };
+  const specs = net.standardises ? [...mlp, scaling('Mean', 0), scaling('Scale', 1)] : mlp;
   if (net.head !== 'gaussian') return specs;
   const logStd: Init = { kind: 'constant', value: init.logStd ?? 0 };
   return [...specs, { name: 'policy.logStd', shape: [1, net.actions.dim], init: logStd }];
@@ -100,7 +107,13 @@ export function policyParams(net: PolicyNet, init: { mlp?: MlpInit; logStd?: num
 
 /** Output of the MLP: [rows, outputDim]. */
 function policyTrunk(net: PolicyNet, params: Record<string, Value>, obs: Value): Value {
-  return mlp(params, 'policy', obs, net.hidden.length + 1, net.activation);
+  return mlp(params, 'policy', standardised(net, params, obs), net.hidden.length + 1, net.activation);
+}
+
+/** Observations as the networks of a learner see them. */
+export function standardised(net: PolicyNet, params: Readonly<Record<string, Value>>, obs: Value): Value {
+  if (!net.standardises) return obs;
+  return mul(sub(obs, stopGradient(params['policy.obsMean'])), stopGradient(params['policy.obsScale']));
 }
 
 /** Gaussian over (pre-squash) actions in [-1, 1] units; logStd is [rows, dim], or [1, dim] for `gaussian`. */
@@ -164,6 +177,14 @@ export function policyNetwork(net: PolicyNet, theta: Float32Array): PolicyNetwor
     w: layout.view(theta, `policy.w${layer}`).slice(),
     b: layout.view(theta, `policy.b${layer}`).slice(),
   }));
+  if (net.standardises) {
+    // In one with the first layer.
+    const { w, b, out } = layers[0];
+    for (let i = 0; i < w.length; i++) {
+      w[i] *= layout.view(theta, 'policy.obsScale')[Math.floor(i / out)];
+      b[i % out] -= layout.view(theta, 'policy.obsMean')[Math.floor(i / out)] * w[i];
+    }
+  }
   const logStd = head === 'gaussian' ? layout.view(theta, 'policy.logStd').slice() : undefined;
   return { head, activation, layers, actions, ...(logStd && { logStd }) };
 }

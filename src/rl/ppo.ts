@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { Rng } from '../core/rng.js';
 import { mean } from '../core/statistics.js';
 import { gradients } from '../nn/autodiff.js';
-import { Graph, type Value } from '../nn/graph.js';
+import { float32, Graph, type Value } from '../nn/graph.js';
 import {
   add,
   cast,
@@ -13,7 +13,6 @@ import {
   exp,
   gather,
   greater,
-  maximum,
   minimum,
   mul,
   neg,
@@ -37,8 +36,16 @@ import { InferenceSession } from '../nn/runtime.js';
 import { buildTrainer, type TrainerSpec } from '../nn/trainer.js';
 import { type PpoConfig, ppoConfigSchema } from './config.js';
 import { assertBatch, assertFinite, assertLength, parseConfig, type Rollout, type RolloutLearner } from './learner.js';
-import { type LearnerParts, NetworkLearner, withMoments } from './network-learner.js';
-import { type ActingOutputs, actingSession, density, type PolicyNet, policyNet, policyParams } from './policy-net.js';
+import { type LearnerParts, NetworkLearner, noteMoments, withMoments } from './network-learner.js';
+import {
+  type ActingOutputs,
+  actingSession,
+  density,
+  type PolicyNet,
+  policyNet,
+  policyParams,
+  standardised,
+} from './policy-net.js';
 import { actionsOf, type Spaces } from './spaces.js';
 
 /** Means over the last epoch that ran. `epochs`: how many of `config.epochs` ran before `targetKl` stopped them. */
@@ -49,8 +56,8 @@ type PpoMetrics = Record<'policyLoss' | 'valueLoss' | 'entropy' | 'approxKl' | '
  * Throws SETTING_INVALID or SCENARIO_UNFIT.
  */
 export async function makePpo(config: z.input<typeof ppoConfigSchema>, spaces: Spaces, rng: Rng): Promise<Ppo> {
-  const settings = parseConfig('PPO learner', ppoConfigSchema, config);
-  const net = policyNet(spaces, settings, actionsOf(spaces.actionSpace));
+  const settings = parseConfig('PPO learner', ppoConfigSchema, config, spaces);
+  const net: PolicyNet = { ...policyNet(spaces, settings, actionsOf(spaces.actionSpace)), standardises: true };
   const layout = ppoLayout(net, settings);
   const parts = {
     config: settings,
@@ -62,21 +69,20 @@ export async function makePpo(config: z.input<typeof ppoConfigSchema>, spaces: S
     policyStart: 0,
     policySize: layout.policy.size,
   };
-  return new Ppo(parts, await InferenceSession.fromBytes(valueModel(net)));
+  return new Ppo(parts, await InferenceSession.fromBytes(valueModel(net, layout.all)), layout.all);
 }
 
 /** Use `makePpo`. */
 export class Ppo extends NetworkLearner<PpoConfig> implements RolloutLearner {
   readonly kind = 'ppo';
   readonly learnsFrom = 'rollouts';
-  private readonly policySize: number;
 
   constructor(
     parts: LearnerParts<PpoConfig>,
     private readonly valueSession: InferenceSession,
+    private readonly layout: ParamLayout,
   ) {
     super(parts);
-    this.policySize = parts.policySize;
   }
 
   /** Actions to collect a rollout with: in the environment's units, and `raw` (before clipping), which PPO learns from. */
@@ -84,13 +90,10 @@ export class Ppo extends NetworkLearner<PpoConfig> implements RolloutLearner {
     return this.live.outputs(obs, rows, rng);
   }
 
-  /** V(obs) for obs [rows, obsDim]. */
+  /** V(obs) for obs [rows, obsDim], of rewards as they are scaled now. */
   async value(obs: Float32Array, rows: number): Promise<Float32Array> {
-    const theta = this.current.theta.subarray(this.policySize);
-    const { value } = await this.valueSession.run({
-      theta: { dtype: 'float32', dims: [theta.length], data: theta },
-      obs: { dtype: 'float32', dims: [rows, this.net.obsDim], data: obs },
-    });
+    const feeds = { theta: float32(this.current.theta), obs: float32(obs, [rows, this.net.obsDim]) };
+    const { value } = await this.valueSession.run(feeds);
     return value.data as Float32Array;
   }
 
@@ -100,8 +103,14 @@ export class Ppo extends NetworkLearner<PpoConfig> implements RolloutLearner {
    */
   async update(rollout: Rollout, rng: Rng): Promise<PpoMetrics> {
     assertRollout(rollout, this.net, this.config.batchSize);
-    const rows = await this.trainingRows(rollout);
-    const { metrics, epochs } = await this.allOrNothing(() => this.runEpochs(rows, rollout.batch.rows, rng));
+    const { metrics, epochs } = await this.allOrNothing(async () => {
+      // Between two rollouts, so that the policy that learns from one is the policy that acted in it; the very first is hardly one yet.
+      const isFirst = this.gradientSteps === 0;
+      if (isFirst) this.noteScales(rollout);
+      const learned = await this.runEpochs(await this.trainingRows(rollout), rollout.batch.rows, rng);
+      if (!isFirst) this.noteScales(rollout);
+      return learned;
+    });
     const means = Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, mean(values)]));
     return { ...(means as Omit<PpoMetrics, 'epochs'>), epochs };
   }
@@ -111,7 +120,7 @@ export class Ppo extends NetworkLearner<PpoConfig> implements RolloutLearner {
     const steps = Math.floor(count / batchSize);
     for (let epoch = 1; ; epoch++) {
       const indices = Int32Array.from(rng.permutation(count).subarray(0, steps * batchSize));
-      const metrics = await this.train({ rows }, { indices }, steps, lr);
+      const metrics = await this.train({ rows }, { indices }, steps, lr, ADAM_EPSILON);
       const tooFar = targetKl !== null && mean(metrics.approxKl) > targetKl;
       if (tooFar || epoch === epochs) return { metrics, epochs: epoch };
     }
@@ -122,15 +131,33 @@ export class Ppo extends NetworkLearner<PpoConfig> implements RolloutLearner {
     await this.valueSession.release();
   }
 
-  /** The matrix `ppoTrainer` gathers from: obs, raw action, log-probability, advantage, return, value. */
+  /** The matrix `ppoTrainer` gathers from: obs, raw action, log-probability, advantage, return. */
   private async trainingRows(rollout: Rollout): Promise<Float32Array> {
     const { batch, steps, envs } = rollout;
     const value = await this.value(batch.obs, batch.rows);
     const nextValue = await this.value(batch.nextObs, batch.rows);
     const { gamma, gaeLambda } = this.config;
-    const advantages = generalisedAdvantage({ ...batch, steps, envs, value, nextValue, gamma, gaeLambda });
-    const scalars = { logProb: rollout.logProb, value, ...advantages };
-    return packRows(this.net, rollout, scalars);
+    const [scale] = this.layout.view(this.current.theta, 'return.scale');
+    const reward = batch.reward.map((one) => Math.min(MOST_REWARD, Math.max(-MOST_REWARD, one * scale)));
+    const advantages = generalisedAdvantage({ ...batch, reward, steps, envs, value, nextValue, gamma, gaeLambda });
+    return packRows(this.net, rollout, { logProb: rollout.logProb, ...advantages });
+  }
+
+  /** Takes a rollout into what observations are scaled by, and rewards: by the deviation of the discounted sum of those so far. */
+  private noteScales({ batch, steps, envs }: Rollout): void {
+    const theta = this.current.theta.slice();
+    const sums = new Float64Array(batch.rows);
+    for (let i = 0; i < sums.length; i++) {
+      const before = i - envs;
+      const goesOn = before >= 0 && !batch.terminated[before] && !batch.truncated[before];
+      sums[i] = batch.reward[i] + (goesOn ? this.config.gamma * sums[before] : 0);
+    }
+    const view = (name: string) => this.layout.view(theta, name);
+    const seen = view('seen');
+    noteMoments(batch.obs, seen[0], view('policy.obsMean'), view('policy.obsScale'));
+    noteMoments(sums, seen[0], view('return.mean'), view('return.scale'));
+    seen[0] += steps * envs;
+    this.replace({ theta }, this.gradientSteps);
   }
 }
 
@@ -205,25 +232,30 @@ const initialised = (outputGain: number): MlpInit => ({ kind: 'orthogonal', gain
 export function ppoLayout(net: PolicyNet, config: PpoConfig) {
   const policy = policyParams(net, { mlp: initialised(0.01), logStd: config.initLogStd });
   const value = valueParams(net);
-  return {
-    all: new ParamLayout([...policy, ...value]),
-    policy: new ParamLayout(policy),
-    value: new ParamLayout(value),
-  };
+  return { all: new ParamLayout([...policy, ...value, ...SCALES]), policy: new ParamLayout(policy) };
 }
+
+/** Of the rewards, and rows seen; no gradient moves them. */
+const SCALES: readonly ParamSpec[] = [
+  { name: 'return.mean', shape: [1], init: { kind: 'zeros' } },
+  { name: 'return.scale', shape: [1], init: { kind: 'constant', value: 1 } },
+  { name: 'seen', shape: [1], init: { kind: 'zeros' } },
+];
+
+/** What a scaled reward lies within, as in CleanRL. */
+const [MOST_REWARD, ADAM_EPSILON] = [10, 1e-5];
 
 function valueParams(net: PolicyNet): ParamSpec[] {
   return mlpSpecs('value', [net.obsDim, ...net.hidden, 1], initialised(1));
 }
 
 function stateValue(net: PolicyNet, params: Params, obs: Value): Value {
-  return squeeze(mlp(params, 'value', obs, net.hidden.length + 1, net.activation), [1]);
+  return squeeze(mlp(params, 'value', standardised(net, params, obs), net.hidden.length + 1, net.activation), [1]);
 }
 
-/** V(obs): inputs theta [value size], obs [batch, obsDim]; output value [batch]. */
-function valueModel(net: PolicyNet): Uint8Array {
+/** V(obs): inputs theta, obs [batch, obsDim]; output value [batch]. */
+function valueModel(net: PolicyNet, layout: ParamLayout): Uint8Array {
   const graph = new Graph('value');
-  const layout = new ParamLayout(valueParams(net));
   const params = layout.unpack(graph.input('theta', 'float32', [layout.size]));
   graph.output('value', stateValue(net, params, graph.input('obs', 'float32', ['batch', net.obsDim])));
   return graph.toModel();
@@ -233,10 +265,10 @@ function valueModel(net: PolicyNet): Uint8Array {
 const MAX_GRAD_NORM = 0.5;
 
 /** Columns of the matrix a PPO update gathers its minibatches from. */
-const PPO_SCALARS = ['logProb', 'advantage', 'returns', 'value'] as const;
+const PPO_SCALARS = ['logProb', 'advantage', 'returns'] as const;
 
 /**
- * The trainer: state theta, m, v; input `rows` [n, obsDim + actionDim + 4] (obs, raw action, then PPO_SCALARS);
+ * The trainer: state theta, m, v; input `rows` [n, obsDim + actionDim + 3] (obs, raw action, then PPO_SCALARS);
  * per step `indices` [batchSize] into it.
  */
 function ppoTrainer(net: PolicyNet, config: PpoConfig): TrainerSpec {
@@ -278,10 +310,10 @@ export function ppoLoss(net: PolicyNet, config: PpoConfig, params: Params, batch
   const { logProb, entropy } = density(net, params, batch.obs, batch.action);
   const logRatio = sub(logProb, batch.logProb);
   const ratio = exp(logRatio);
-  const advantage = standardised(batch.advantage);
+  const advantage = unitVariance(batch.advantage);
   const clipped = clip(ratio, 1 - config.clipRatio, 1 + config.clipRatio);
   const policyLoss = neg(reduceMean(minimum(mul(ratio, advantage), mul(clipped, advantage))));
-  const valueLoss = ppoValueLoss(config, stateValue(net, params, batch.obs), batch);
+  const valueLoss = mul(0.5, reduceMean(square(sub(stateValue(net, params, batch.obs), batch.returns))));
   const bonus = mul(config.entropyCoefficient, entropy);
   const loss = sub(add(policyLoss, mul(config.valueCoefficient, valueLoss)), bonus);
   const outside = greater(mul(sub(ratio, 1), sub(ratio, 1)), config.clipRatio ** 2);
@@ -291,14 +323,7 @@ export function ppoLoss(net: PolicyNet, config: PpoConfig, params: Params, batch
   return { loss, metrics: { policyLoss, valueLoss, entropy, approxKl, clipFraction } };
 }
 
-function ppoValueLoss(config: PpoConfig, value: Value, batch: Minibatch): Value {
-  const error = square(sub(value, batch.returns));
-  const moved = clip(sub(value, batch.value), -config.clipRatio, config.clipRatio);
-  const clippedError = square(sub(add(batch.value, moved), batch.returns));
-  return mul(0.5, reduceMean(maximum(error, clippedError)));
-}
-
-function standardised(x: Value): Value {
+function unitVariance(x: Value): Value {
   const centred = sub(x, reduceMean(x));
   return div(centred, add(sqrt(reduceMean(square(centred))), 1e-8));
 }

@@ -52,7 +52,7 @@ export interface Design {
   readonly gamma: number;
   readonly tau: number;
   readonly batchSize: number;
-  readonly targetEntropy: number | 'auto';
+  readonly targetEntropy: number;
   readonly initAlpha: number;
   readonly rewardScale: number;
   readonly criticLayerNorm: boolean;
@@ -147,11 +147,6 @@ function sampledAction(net: PolicyNet, params: Values, obs: Value, noise: Value)
   return tanhNormalSample(mean, logStd, noise);
 }
 
-/** Entropy the temperature steers to, nats. */
-function entropyTarget(net: PolicyNet, { targetEntropy }: Design): number {
-  return targetEntropy === 'auto' ? -net.actions.dim : targetEntropy;
-}
-
 /** Actions in [-1, 1] units. */
 function normalisedActions(action: Value, { scale, bias }: BoxActions): Value {
   if (scale.every((s) => s === 1) && bias.every((b) => b === 0)) return action;
@@ -235,7 +230,7 @@ function actorLosses(
   const alpha = stopGradient(exp(params.logAlpha));
   const { action, logProb } = sampledAction(net, params, obs, noise);
   const policy = reduceMean(sub(mul(alpha, logProb), worth(action)));
-  const entropyGap = stopGradient(reduceMean(add(logProb, entropyTarget(net, design))));
+  const entropyGap = stopGradient(reduceMean(add(logProb, design.targetEntropy)));
   const temperature = neg(reduceSum(mul(params.logAlpha, entropyGap)));
   return { policy, temperature, logProb };
 }
@@ -363,7 +358,7 @@ export async function trainersOf(
   const shape = {
     isJoint,
     ...{ obsDim: net.obsDim, actionDim: dim, batchSize, hidden, activation, criticLayerNorm, tau, rewardScale },
-    ...{ targetEntropy: entropyTarget(net, design), critics, drawn, dropout, actorRate: 1, temperatureRate: 1 },
+    ...{ targetEntropy: design.targetEntropy, critics, drawn, dropout, actorRate: 1, temperatureRate: 1 },
     ...{ scale: Float32Array.from(scale), bias: Float32Array.from(bias) },
   };
   if (isJoint) return { policy: nativeActorCriticTrainers({ joint: jointTrainer(net, design) }, shape).joint };

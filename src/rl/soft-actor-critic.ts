@@ -8,7 +8,7 @@ import { float32, int32 } from '../nn/graph.js';
 import { InferenceSession } from '../nn/runtime.js';
 import type { Trainer, TrainingDevice } from '../nn/trainer.js';
 import type { TransitionBatch } from '../replay/transition.js';
-import { droqConfigSchema, redqConfigSchema, type SacConfig, sacConfigSchema } from './config.js';
+import { type Decided, droqConfigSchema, redqConfigSchema, type SacConfig, sacConfigSchema } from './config.js';
 import { assertBatch, configInvalid, type LearnerKind, parseConfig, type ReplayLearner } from './learner.js';
 import { adamSchedule, CriticLearner, type LearnerParts, withMoments } from './network-learner.js';
 import { actingSession, policyNet } from './policy-net.js';
@@ -22,10 +22,10 @@ type SoftMetrics = Record<'criticLoss' | 'q', number> & Partial<Record<'policyLo
 type Columns = Readonly<Record<string, Float32Array | Int32Array | Uint8Array>>;
 
 /** Makes fresh learners of one design; their initial weights come from `rng`. */
-function maker<S extends z.ZodObject>(kind: LearnerKind, schema: S, designOf: (config: z.output<S>) => Design) {
+function maker<S extends z.ZodObject>(kind: LearnerKind, schema: S, designOf: (of: Decided<z.output<S>>) => Design) {
   const name = `${kind.toUpperCase()} learner`;
   return async (given: z.input<S>, spaces: Spaces, rng: Rng, device: TrainingDevice = 'cpu') => {
-    const config = parseConfig(name, schema, given);
+    const config = parseConfig(name, schema, given, spaces);
     return made(kind, config as unknown as { readonly batchSize: number }, designOf(config), spaces, rng, device);
   };
 }

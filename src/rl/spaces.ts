@@ -3,10 +3,12 @@
 import type { VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 
-/** Any environment or world model has these two. */
+/** Any environment or world model has these two. An environment may say more of itself, by which `auto` is decided. */
 export interface Spaces {
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
+  readonly id?: string;
+  readonly stepSeconds?: number;
 }
 
 /** `action = bias + scale * normalised`, per element; `normalised` lies in [-1, 1], the action in [low, high]. */

@@ -1,6 +1,6 @@
 // TD3+BC (Fujimoto & Gu 2021, 2106.06860): what TD3 learns, held near the actions of the data, so that it can be learned from records
-// alone. The policy is a Gaussian of fixed width, TD3's exploration noise; its mode is clipped to the space where the paper's is squashed,
-// and observations are seen as they are.
+// alone, whose observations are then scaled by mean and deviation. The policy is a Gaussian of fixed width, TD3's exploration noise; its
+// mode is clipped to the space where the paper's is squashed.
 
 import type { z } from 'zod';
 import type { Rng } from '../core/rng.js';
@@ -27,8 +27,8 @@ import { buildTrainer, type TrainerSpec } from '../nn/trainer.js';
 import type { TransitionBatch } from '../replay/transition.js';
 import { type Td3BcConfig, td3BcConfigSchema } from './config.js';
 import { parseConfig, type ReplayLearner } from './learner.js';
-import { CriticLearner, withMoments } from './network-learner.js';
-import { actingSession, type PolicyNet, policyGaussian, policyNet, policyParams } from './policy-net.js';
+import { CriticLearner, noteMoments, withMoments } from './network-learner.js';
+import { actingSession, type PolicyNet, policyGaussian, policyNet, policyParams, standardised } from './policy-net.js';
 import { batchInputs, criticLoss, criticValues, leastOf, normalised } from './soft-actor-critic-graph.js';
 import { boxActions, type Spaces } from './spaces.js';
 
@@ -43,8 +43,9 @@ const FIGURES = ['criticLoss', 'policyLoss', 'cloningLoss', 'q'] as const;
  * Throws SETTING_INVALID, SCENARIO_UNFIT unless actions are a Box with finite bounds, or DEVICE_UNAVAILABLE.
  */
 export async function makeTd3Bc(config: z.input<typeof td3BcConfigSchema>, spaces: Spaces, rng: Rng): Promise<Td3Bc> {
-  const settings = parseConfig('TD3+BC learner', td3BcConfigSchema, config);
-  const net = policyNet(spaces, settings, boxActions(spaces.actionSpace, 'TD3+BC learner'), 'gaussian');
+  const settings = parseConfig('TD3+BC learner', td3BcConfigSchema, config, spaces);
+  const actions = boxActions(spaces.actionSpace, 'TD3+BC learner');
+  const net: PolicyNet = { ...policyNet(spaces, settings, actions, 'gaussian'), standardises: true };
   const layout = layoutOf(net, settings);
   const theta = layout.all.init(rng);
   return new Td3Bc({
@@ -74,6 +75,14 @@ export class Td3Bc extends CriticLearner<Td3BcConfig> implements ReplayLearner {
     const perStep = { ...columns, nextNoise, ...this.policySchedule(steps) };
     const metrics = await this.train({}, perStep, steps, this.config.lr);
     return Object.fromEntries(FIGURES.map((name) => [name, mean(metrics[name])]));
+  }
+
+  standardise(obs: Float32Array): void {
+    const { all } = layoutOf(this.net, this.config);
+    const [theta, target] = [this.current.theta.slice(), this.current.target.slice()];
+    for (const weights of [theta, target])
+      noteMoments(obs, 0, all.view(weights, 'policy.obsMean'), all.view(weights, 'policy.obsScale'));
+    this.replace({ theta, target }, this.gradientSteps);
   }
 
   protected get replayed(): Td3BcConfig {
@@ -137,7 +146,7 @@ function step(net: PolicyNet, config: Td3BcConfig, state: Params, perStep: Param
   const { theta, m, v, target } = state;
   const batch = normalised(net, perStep);
   const params = layout.all.unpack(theta);
-  const q = criticValues(shapeOf(config), params, batch.obs, batch.action);
+  const q = valuesOf(net, config, params, batch.obs, batch.action);
   const y = stopGradient(smoothedTarget(net, config, layout.all.unpack(target), batch));
   const critic = criticLoss(q, y, batch.weight);
   const { loss: policy, cloning } = policyLoss(net, config, params, batch);
@@ -171,6 +180,11 @@ function shapeOf({ hidden, activation }: Td3BcConfig) {
   return { hidden, activation, criticLayerNorm: false };
 }
 
+/** The critics' values, [2, rows]. */
+function valuesOf(net: PolicyNet, config: Td3BcConfig, params: Params, obs: Value, action: Value): Value {
+  return criticValues(shapeOf(config), params, standardised(net, params, obs), action);
+}
+
 /** The policy's mode in [-1, 1] units before it is clipped, [rows, dim]. */
 function modeOf(net: PolicyNet, params: Params, obs: Value): Value {
   return policyGaussian(net, { ...params }, obs).mean;
@@ -181,7 +195,7 @@ function smoothedTarget(net: PolicyNet, config: Td3BcConfig, target: Params, bat
   const { rewardScale } = config;
   const noise = clip(mul(batch.nextNoise, TARGET_NOISE), -TARGET_NOISE_CLIP, TARGET_NOISE_CLIP);
   const action = clip(add(clip(modeOf(net, target, batch.nextObs), -1, 1), noise), -1, 1);
-  const least = leastOf(criticValues(shapeOf(config), target, batch.nextObs, action), 2);
+  const least = leastOf(valuesOf(net, config, target, batch.nextObs, action), 2);
   const reward = rewardScale === 1 ? batch.reward : mul(batch.reward, rewardScale);
   return add(reward, mul(batch.discount, least));
 }
@@ -190,7 +204,7 @@ function smoothedTarget(net: PolicyNet, config: Td3BcConfig, target: Params, bat
 function policyLoss(net: PolicyNet, config: Td3BcConfig, params: Params, { obs, action }: Params) {
   const mode = modeOf(net, params, obs);
   const frozen = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, stopGradient(value)]));
-  const [first] = split(criticValues(shapeOf(config), frozen, obs, clip(mode, -1, 1)), 0, [1, 1]);
+  const [first] = split(valuesOf(net, config, frozen, obs, clip(mode, -1, 1)), 0, [1, 1]);
   const scale = add(stopGradient(reduceMean(abs(first))), 1e-6);
   const cloning = reduceMean(square(sub(mode, action)));
   return { loss: sub(cloning, div(mul(config.alpha, reduceMean(first)), scale)), cloning };

@@ -52,7 +52,7 @@ export async function loadAnyScenario(reference: string, options: ScenarioOption
   const data = readScenarioFile(file);
   await runPlugins(data, dirname(file), file);
   const kind = await kindOf(data, file, layersOf(data, options));
-  const { profiles, ...base } = checkedFile(data, kind.sections, file);
+  const { profiles, ...base } = checkedFile(withPresets(data), kind.sections, file);
   const raw = layered(base, profileLayer(profiles, options.profile, file));
   return identified(flagged(raw, options, kind.sections, file), kind, dirname(file), options.profile);
 }
@@ -167,8 +167,10 @@ type ScenarioFile = ConfigObject & { profiles: Record<string, ConfigObject> };
 
 /** The file as it is, its profiles apart. */
 function checkedFile(data: ConfigObject, { schema, fileSchema }: LoadedKind['sections'], file: string): ScenarioFile {
-  const { profiles } = checkAgainst(fileSchema, data, file) as ScenarioFile;
-  const { profiles: _, ...base } = data;
+  const { profiles: given, ...checked } = checkAgainst(fileSchema, data, file) as ScenarioFile;
+  const profiles = Object.fromEntries(Object.entries(given).map(([name, layer]) => [name, withPresets(layer)]));
+  const { profiles: _, ...rest } = data;
+  const base = withChoices(rest, checked);
   // Profiles are checked even when none is asked for: a typing error in one should not wait for its day.
   for (const [name, layer] of Object.entries(profiles)) {
     if ('plugins' in layer) throw pluginsMisplaced(`${file} (profile ${name})`);
@@ -209,7 +211,12 @@ function flagged(
 }
 
 function flagLayers(options: ScenarioOptions): { layer: ConfigObject; source: string }[] {
-  const layers = (options.set ?? []).map((flag) => ({ layer: parseOverride(flag), source: `--set ${flag}` }));
+  const given = (options.set ?? []).map((flag) => ({ layer: parseOverride(flag), source: `--set ${flag}` }));
+  // What chooses a section's other keys comes before them, wherever it stands.
+  const isChoice = ({ source }: { readonly source: string }) => CHOOSERS.some((key) => source.includes(`.${key}=`));
+  const layers = given
+    .toSorted((a, b) => Number(isChoice(b)) - Number(isChoice(a)))
+    .map(({ layer, source }) => ({ layer: withPresets(layer), source }));
   const numbers = (['seed', 'workers'] as const).flatMap((key) => {
     const value = options[key];
     return value === undefined ? [] : [{ layer: { [key]: value }, source: `--${key} ${value}` }];
@@ -287,16 +294,39 @@ export function scenarioFile(reference: string): string {
 
 export type ConfigObject = { [key: string]: unknown };
 
-/** Keys that choose which other keys a section has. */
-const CHOOSERS = ['algorithm', 'kind'];
+/** Keys that choose which other keys a section has, or what they are. */
+const CHOOSERS = ['preset', 'algorithm', 'kind'];
+
+/** `given` with what chooses other keys as it was `checked` to be: a layer above may choose otherwise. */
+function withChoices(given: ConfigObject, checked: ConfigObject): ConfigObject {
+  const out: ConfigObject = {};
+  for (const key of CHOOSERS) if (typeof checked[key] === 'string') out[key] = checked[key];
+  for (const [key, value] of Object.entries(given)) {
+    const whole = checked[key];
+    put(out, key, isConfigObject(value) && isConfigObject(whole) ? withChoices(value, whole) : value);
+  }
+  return out;
+}
+
+/** A layer with the published settings (scenarios/presets) below it that its sections name by `preset`. */
+function withPresets(layer: ConfigObject): ConfigObject {
+  return Object.entries(layer).reduce((out, [section, value]) => {
+    const name = isConfigObject(value) ? value['preset'] : undefined;
+    if (typeof name !== 'string' || !/^[a-z0-9-]+$/.test(name)) return out;
+    const file = join(packageRoot(), 'scenarios', 'presets', section, `${name}.yaml`);
+    // Which names a section knows, its schema says.
+    return existsSync(file) ? layered({ ...readScenarioFile(file) }, out) : out;
+  }, layer);
+}
 
 /**
  * `over` laid over `base`: objects key by key, everything else replaced whole. Where it chooses another algorithm or
  * kind, that section starts anew, as the old one's keys mean nothing to it. Neither argument is changed.
  */
 export function layered(base: ConfigObject, over: ConfigObject): ConfigObject {
-  if (CHOOSERS.some((key) => Object.hasOwn(over, key) && Object.hasOwn(base, key) && over[key] !== base[key]))
-    return over;
+  const chooses = (key: string) =>
+    Object.hasOwn(over, key) && (key === 'preset' || Object.hasOwn(base, key)) && over[key] !== base[key];
+  if (CHOOSERS.some(chooses)) return over;
   const out: ConfigObject = { ...base };
   for (const [key, value] of Object.entries(over)) {
     const below = out[key];

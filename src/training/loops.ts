@@ -100,7 +100,8 @@ function byDreaming(training: Training, learner: ReplayLearner): Promise<void> {
 function fromRecords(training: Training, learner: ReplayLearner, budget: number): Promise<void> {
   const { updatesPerRound } = training.settings.train;
   const updates = new ReplayUpdates(training, learner);
-  const { generator, synthetic } = training.parts;
+  const { generator, real, synthetic } = training.parts;
+  if (learner.gradientSteps === 0) learner.standardise?.((real.size > 0 ? real : synthetic).rows().obs);
   const round = async (rng: Rng) => {
     if (generator?.state.drawn === 0) await training.generate(generator, rng.split('generate'));
     const realRatio = generator?.realRatio ?? (synthetic.size === 0 ? 1 : 0);

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import type { TrainingDevice } from '../../src/nn/trainer.js';
+import { withDecisions } from '../../src/rl/auto-settings.js';
 import { sacConfigSchema } from '../../src/rl/config.js';
 import type { ReplayLearner } from '../../src/rl/learner.js';
 import { makeLearner } from '../../src/rl/learners.js';
@@ -99,7 +100,7 @@ describe.skipIf(lacksCompiler('native-learners.test.ts'))('learners by vector co
 
   it('refuse what does not fill their steps, as ONNX Runtime does', async () => {
     const spaces = spacesOf(2, box(1, -1, 1));
-    const config = sacConfigSchema.parse({ hidden: [8], batchSize: 4 });
+    const config = withDecisions(sacConfigSchema.parse({ hidden: [8], batchSize: 4 }), spaces);
     const net = policyNet(spaces, config, boxActions(spaces.actionSpace, 'test'), 'squashed');
     const design = sacDesign(config);
     const layout = layoutsOf(net, design);

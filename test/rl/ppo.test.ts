@@ -7,7 +7,7 @@ import { Graph } from '../../src/nn/graph.js';
 import type { ParamLayout } from '../../src/nn/parameters.js';
 import { ppoConfigSchema } from '../../src/rl/config.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
-import type { PolicyNet } from '../../src/rl/policy-net.js';
+import type { NetworkPolicy, PolicyNet } from '../../src/rl/policy-net.js';
 import { makePpo, ppoLayout, ppoLoss } from '../../src/rl/ppo.js';
 import { evaluated } from '../nn/nn.js';
 import { RolloutCollector } from './rollouts.js';
@@ -21,8 +21,8 @@ const NET: PolicyNet = {
 };
 
 /** Evaluates the loss where the policy is N(0, 1) and the value 1 for every observation. */
-async function lossOf(overrides: object, columns: Record<'ratio' | 'advantage' | 'returns' | 'value', number[]>) {
-  const config = ppoConfigSchema.parse({ initLogStd: 0, ...overrides });
+async function lossOf(overrides: object, columns: Record<'ratio' | 'advantage' | 'returns', number[]>) {
+  const config = { ...ppoConfigSchema.parse({ initLogStd: 0, ...overrides }), gamma: 0.99 };
   const graph = new Graph('test');
   const layout: ParamLayout = ppoLayout(NET, config).all;
   const theta = new Float32Array(layout.size);
@@ -41,7 +41,6 @@ async function lossOf(overrides: object, columns: Record<'ratio' | 'advantage' |
     logProb: value('logProb', [rows]),
     advantage: value('advantage', [rows]),
     returns: value('returns', [rows]),
-    value: value('value', [rows]),
   };
   const params = layout.unpack(graph.initializer('theta', [layout.size], theta));
   const { loss, metrics } = ppoLoss(NET, config, params, batch);
@@ -56,7 +55,7 @@ describe("PPO's loss", () => {
   const advantage = [1, 1, -1, -1];
 
   it('clips the ratio only where that lowers the objective', async () => {
-    const read = await lossOf({}, { ratio, advantage, returns: [1, 1, 1, 1], value: [1, 1, 1, 1] });
+    const read = await lossOf({}, { ratio, advantage, returns: [1, 1, 1, 1] });
     // min(r A, clip(r) A) = 1.2, 0.5, -1.1, -1.5
     expect(read('policyLoss')).toBeCloseTo(0.9 / 4, 5);
     expect(read('clipFraction')).toBeCloseTo(3 / 4, 6);
@@ -64,17 +63,12 @@ describe("PPO's loss", () => {
     expect(read('approxKl')).toBeCloseTo(kl, 5);
   });
 
-  it('clips the move of the value and takes the worse error', async () => {
-    const columns = { ratio: [1, 1], advantage: [0, 0], returns: [3, 1], value: [0, 1.1] };
-    // row 0: max((1 - 3)^2, (0.2 - 3)^2) = 7.84; row 1: (1 - 1)^2 both ways
-    expect((await lossOf({}, columns))('valueLoss')).toBeCloseTo(0.5 * (7.84 / 2), 5);
-  });
-
   it('adds the value loss and takes away the entropy bonus', async () => {
-    const columns = { ratio: [1, 1], advantage: [0, 0], returns: [3, 1], value: [0, 1.1] };
+    const columns = { ratio: [1, 1], advantage: [0, 0], returns: [3, 1] };
     const read = await lossOf({ entropyCoefficient: 0.1, valueCoefficient: 0.25 }, columns);
     const entropy = 0.5 * Math.log(2 * Math.PI * Math.E);
     expect(read('entropy')).toBeCloseTo(entropy, 5);
+    expect(read('valueLoss')).toBeCloseTo(0.5 * ((1 - 3) ** 2 / 2), 5);
     expect(read('loss')).toBeCloseTo(0.25 * read('valueLoss') - 0.1 * entropy, 5);
   });
 });
@@ -119,13 +113,39 @@ describe('PPO', () => {
       expect(fallen).toBe(true);
       expect(Math.abs(batch.obs[(i + 1) * 4 + 2])).toBeLessThan(0.06);
     }
-    const once = await makePpo(
-      { hidden: [16], epochs: 1, batchSize: 256, targetKl: null },
-      await makeEnvironment({ id: 'cartpole' }),
-      Rng.fromSeed(1),
-    );
-    expect(Math.abs((await once.update(rollout, Rng.fromSeed(3))).approxKl)).toBeLessThan(1e-6);
+    const env = await makeEnvironment({ id: 'cartpole' });
+    const settings = { hidden: [16], epochs: 1, batchSize: 256, targetKl: null };
+    const once = await makePpo(settings, env, Rng.fromSeed(1));
+    await once.update(rollout, Rng.fromSeed(3));
+    const second = await new RolloutCollector([env], 5).collect(once, 256, Rng.fromSeed(4));
+    expect(Math.abs((await once.update(second, Rng.fromSeed(3))).approxKl)).toBeLessThan(1e-6);
     await Promise.all([ppo.close(), once.close()]);
+  });
+
+  it('learns the same whatever units observations and rewards come in, and exports what it learned', async () => {
+    const learned = async (obsUnit: number, rewardUnit: number) => {
+      const { ppo, rollout } = await collect(null, 1e-3);
+      const scaled = (values: Float32Array, unit: number, shift: number) => values.map((x) => unit * x + shift);
+      const shift = obsUnit === 1 ? 0 : 3;
+      const { obs, nextObs, reward } = rollout.batch;
+      const batch = {
+        ...rollout.batch,
+        ...{ obs: scaled(obs, obsUnit, shift), nextObs: scaled(nextObs, obsUnit, shift) },
+        reward: scaled(reward, rewardUnit, 0),
+      };
+      await ppo.update({ ...rollout, batch }, Rng.fromSeed(3));
+      const value = await ppo.value(batch.obs, 256);
+      const version = ppo.policy().version;
+      const { layers } = (ppo.policy() as NetworkPolicy).network();
+      await ppo.close();
+      return { value, version, layers };
+    };
+    const [one, other] = [await learned(1, 1), await learned(50, 1000)];
+    for (const [i, value] of one.value.entries()) expect(other.value[i]).toBeCloseTo(value, 1);
+    // The layers that leave it take observations as they come.
+    const ratio = (layer: number, i: number) => one.layers[layer].w[i] / other.layers[layer].w[i];
+    expect(ratio(0, 0)).toBeCloseTo(50, -1);
+    expect(ratio(1, 0)).toBeCloseTo(1, 0);
   });
 
   it('learns to balance CartPole', async () => {

@@ -36,6 +36,22 @@ describe('TD3+BC', () => {
     expect(greedy).toBeGreaterThan(weighed + 0.1);
   });
 
+  it('learns the same from observations in other units once it has seen the records', async () => {
+    const learned = async (unit: number, shift: number) => {
+      const learner = await makeTd3Bc({ hidden: [16], batchSize: 32, lr: 3e-3 }, SPACES, Rng.fromSeed(1));
+      const seen = (values: Float32Array) => values.map((x) => unit * x + shift);
+      const batch = bandit(50 * 32, Rng.fromSeed(2));
+      learner.standardise(seen(batch.obs));
+      await learner.update({ ...batch, obs: seen(batch.obs), nextObs: seen(batch.nextObs) }, 50, Rng.fromSeed(3));
+      const obs = seen(Float32Array.of(-1, 0, 1));
+      const { action } = await learner.policy().act(obs, 3, Rng.fromSeed(4), { deterministic: true });
+      await learner.close();
+      return action;
+    };
+    const [one, other] = [await learned(1, 0), await learned(200, 1000)];
+    for (const [i, action] of one.entries()) expect(other[i]).toBeCloseTo(action, 2);
+  });
+
   it('moves policy and targets once in `policyEvery` steps, and critics at each', async () => {
     const learner = await makeTd3Bc({ hidden: [8], batchSize: 4, policyEvery: 3 }, SPACES, Rng.fromSeed(1));
     const versions: string[] = [];

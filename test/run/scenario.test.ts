@@ -69,6 +69,59 @@ describe('a scenario', () => {
     expect(config.replay.selector).toEqual({ kind: 'uniform' });
   });
 
+  const PLAIN = 'name: swing\nenv: { id: pendulum }\n';
+
+  it.each([
+    ['rl.gamma=0.98', ['rl', 'gamma'], 0.98],
+    ['rl.lr=0.002', ['rl', 'algorithm'], 'sac'],
+    ['model.members=9', ['model', 'members'], 9],
+  ])('takes %s without the section or what it is of', async (flag, [section, key], value) => {
+    const { config } = await loadScenario(written(PLAIN), { set: [flag] });
+    expect((config as unknown as Record<string, Record<string, unknown>>)[section][key]).toBe(value);
+  });
+
+  it('tells what a section without its kind cannot have', async () => {
+    expect((await failure(PLAIN, { set: ['rl.clipRatio=0.1'] })).message).toContain('"rl.clipRatio"');
+    expect((await failure(PLAIN, { set: ['replay.selector.alpha=0.5'] })).message).toContain('selector.alpha');
+    expect((await failure(PLAIN, { set: ['rl=3'] })).message).toContain('"rl"');
+  });
+
+  it('starts such a section anew, too, and takes flags that choose before the others', async () => {
+    const folder = written(`${PLAIN}rl: { tau: 0.02 }\ntrain: { mode: real }\n`);
+    const { rl } = (await loadScenario(folder, { set: ['rl.epochs=3', 'rl.algorithm=ppo'] })).config;
+    expect(rl).toMatchObject({ algorithm: 'ppo', epochs: 3 });
+    expect(rl).not.toHaveProperty('tau');
+  });
+
+  it.each(['sac', 'redq', 'droq', 'mbpo'])(
+    'has the published settings of %s below those given beside it',
+    async (preset) => {
+      const own = `${PLAIN}rl: { algorithm: sac, hidden: [8], criticLayerNorm: true, lr: 1 }\ntrain: { initialRandomSteps: 7 }\n`;
+      const set = ['rl.lr=0.1', `rl.preset=${preset}`, 'train.mode=real'];
+      const { config } = await loadScenario(written(own), { set });
+      expect(config.rl).toMatchObject({
+        preset,
+        hidden: [256, 256],
+        batchSize: 256,
+        tau: 0.005,
+        lr: 0.1,
+        initAlpha: 1,
+      });
+      expect(config.rl.algorithm).toBe(preset === 'mbpo' ? 'sac' : preset);
+      expect(config.train).toMatchObject({ initialRandomSteps: 5000, mode: 'real' });
+      const inFile = await loadScenario(written(`${PLAIN}rl: { preset: ${preset}, lr: 0.1 }\ntrain: { mode: real }\n`));
+      expect({ ...inFile.config, name: '' }).toEqual({ ...config, name: '' });
+      expect(await reviveScenario(JSON.parse(JSON.stringify(inFile)), 'scenario.json')).toEqual(inFile);
+    },
+  );
+
+  it('refuses a preset of another learner, and one that is not there', async () => {
+    expect((await failure(PLAIN, { set: ['rl={preset: redq, algorithm: sac}'] })).message).toContain(
+      '"rl.preset" is "redq"',
+    );
+    expect((await failure(PLAIN, { set: ['rl.preset=../../x'] })).message).toContain('expected one of "sac", "mbpo"');
+  });
+
   it('has a hash that follows its meaning and nothing else', async () => {
     const hash = (await loadScenario(written(BASE))).hash;
     const reordered = 'env: { id: pendulum }\nrl: { gamma: 0.99, algorithm: sac } # a comment\nname: swing\n';

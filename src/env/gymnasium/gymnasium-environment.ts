@@ -71,6 +71,7 @@ export class GymnasiumEnvironment implements VectorEnvironment {
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
   readonly maxEpisodeSteps?: number;
+  readonly stepSeconds?: number;
   /** All that decides what it is, as JSON: snapshots of another one are refused. */
   private readonly configuration: string;
   private moment: Moment = { rng: streamOf(0), running: false, episode: undefined };
@@ -83,11 +84,12 @@ export class GymnasiumEnvironment implements VectorEnvironment {
     { timeoutSeconds: _, ...configuration }: GymnasiumSpec,
     private readonly slot: Slot,
   ) {
-    const { observation, action, maxEpisodeSteps } = slot.spaces;
+    const { observation, action, maxEpisodeSteps, stepSeconds } = slot.spaces;
     this.id = configuration.id;
     this.observationSpace = observation;
     this.actionSpace = action;
     this.maxEpisodeSteps = maxEpisodeSteps ?? undefined;
+    this.stepSeconds = stepSeconds ?? undefined;
     this.configuration = JSON.stringify(configuration);
   }
 

@@ -98,6 +98,7 @@ const spacesSchema = z.object({
   /** Images are bytes on the wire. */
   dtype: z.enum(['uint8', 'float32']),
   maxEpisodeSteps: z.int().nullable(),
+  stepSeconds: z.number().nullable(),
   /** Version of Gymnasium. */
   gymnasium: z.string(),
 });

@@ -77,6 +77,7 @@ export class MujocoEnvironment extends ClockedEnvironment {
       observationSpace: unboundedSpace(quantities.observation.length),
       actionSpace: actionSpaceOf(simulation, actuators, body),
       maxEpisodeSteps: options.maxEpisodeSteps,
+      stepSeconds: simulation.timestep * body.frameSkip,
       known: { ...knownFunctions(quantities, simulation.timestep * body.frameSkip), ...options.known },
       configuration,
     });

@@ -69,11 +69,12 @@ export async function warmStartArms(scenario: Scenario): Promise<Arm[]> {
   const arm = async (name: string, set: readonly string[]): Promise<Arm> => {
     return { name, scenario: await adjustScenario(scenario, { set: ['train.stopAtThreshold=true', ...set] }) };
   };
-  // What another learner takes over: what says how large it is and what it is after, not how it learns.
+  // What another learner takes over: what says how large it is and what it is after, not how it learns. What is open stays open.
+  const isTaken = (key: string, value: unknown) => ['hidden', 'gamma', 'rewardScale'].includes(key) && value !== 'auto';
   const as = (learner: string) => [
     `rl.algorithm=${learner}`,
     ...Object.entries(rl)
-      .filter(([key]) => key in learners.get(learner).schema.shape && ['hidden', 'gamma', 'rewardScale'].includes(key))
+      .filter(([key, value]) => key in learners.get(learner).schema.shape && isTaken(key, value))
       .map(([key, value]) => `rl.${key}=${JSON.stringify(value)}`),
   ];
   // Who plans in a model has none to plan in from scratch: SAC stands in its place.

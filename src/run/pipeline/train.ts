@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Fact, Report } from '../../core/report.js';
 import type { ScenarioConfig } from '../../kinds/vector.js';
+import { decisionsOf } from '../../rl/auto-settings.js';
 import { train } from '../../training/loops.js';
 import type { DreamPlan, TrainingPorts } from '../../training/settings.js';
 import type { Training } from '../../training/training.js';
@@ -98,6 +99,8 @@ function resultOf(training: Training, context: JobContext, folder: string) {
     ...{ device: deviceText(context.device), checkpoint: folder, realSteps, syntheticSteps, updates },
     ...{ evaluations: training.evaluations, threshold: settings.threshold },
     realStepsToThreshold: training.stepsToThreshold(),
+    // A learner that was given has its own settings.
+    learner: training.parts.before ? [] : decisionsOf(context.scenario.config.rl, training.parts.env),
     ...(dream && { dream }),
     ...(settings.mode === 'offline' && { records }),
     ...(generative && { generative }),
@@ -166,6 +169,7 @@ function trainReport(name: string, result: ReturnType<typeof resultOf>): Report 
         'model unused',
         `in ${dream.shutRounds} of ${dream.rounds} rounds: ${dream.shutBecause}`,
       ],
+    ...result.learner.map(({ key, value, reason }): Fact => [`rl.${key}`, `${[value].flat().join(', ')}: ${reason}`]),
     ...(dream?.settings ?? [])
       .filter(({ reason }) => reason !== 'pinned')
       .map(({ key, value, reason }): Fact => [key, `${value}: ${reason}`]),

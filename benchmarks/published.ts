@@ -1,0 +1,328 @@
+// Each learner of ours against a reference implementation: the same body of Gymnasium, settings, budget and seeds. Cases are kept one by
+// one, those of the reference with their versions (study-cases.ts), so that a study goes on where it was and nobody runs a reference
+// twice. REVERIE_BENCH_BODIES, REVERIE_BENCH_LEARNERS and REVERIE_BENCH_SEEDS (comma-separated) choose what a sitting measures. After a
+// change of a learner its lines leave the file, to be measured anew.
+
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { contentHash } from '../src/core/canonical-json.js';
+import type { Report } from '../src/core/report.js';
+import { makeEnvironment } from '../src/env/environments.js';
+import { rowSize } from '../src/env/space-values.js';
+import { ReplayBuffer } from '../src/replay/buffer.js';
+import { withDecisions } from '../src/rl/auto-settings.js';
+import { launch } from '../src/run/launch.js';
+import type { TrainResult } from '../src/run/pipeline/train.js';
+import { loadScenario, type Scenario } from '../src/run/scenario.js';
+import type { BenchmarkContext, BenchmarkModule } from './benchmark.js';
+import { bootstrap, mean } from './measure.js';
+import { keepReport } from './pages.js';
+import { PythonPeer } from './python-peer.js';
+import { askedDevice, type CaseName, chosen, type Study, studyOf } from './study-cases.js';
+
+const ID = 'learners.published';
+
+/** The same body on both sides: a folder of `benchmarks/bodies`, and Gymnasium's name. */
+const BODIES: Readonly<Record<string, string>> = {
+  pendulum: 'Pendulum-v1',
+  'inverted-pendulum': 'InvertedPendulum-v5',
+  hopper: 'Hopper-v5',
+  'half-cheetah': 'HalfCheetah-v5',
+  walker2d: 'Walker2d-v5',
+};
+
+interface Learner {
+  readonly reference: string;
+  /** Real steps, or updates from records, by body; on the others it is not measured. */
+  readonly budgets: Readonly<Record<string, number>>;
+  readonly set: (budget: number) => readonly string[];
+}
+
+/** A thousand random steps in place of five thousand, where budgets are of a few thousand. */
+const few = (preset: string) => (budget: number) => [
+  ...['train.mode=real', `rl.preset=${preset}`, `train.realSteps=${budget}`],
+  ...['train.initialRandomSteps=1000', `train.evalEvery=${budget <= 2_000 ? 200 : 500}`],
+];
+
+const LEARNERS: Readonly<Record<string, Learner>> = {
+  sac: {
+    reference: 'Stable-Baselines3',
+    budgets: { pendulum: 5_000, 'inverted-pendulum': 5_000, hopper: 20_000, 'half-cheetah': 20_000, walker2d: 20_000 },
+    set: few('sac'),
+  },
+  ppo: {
+    reference: 'Stable-Baselines3 with VecNormalize',
+    budgets: { 'inverted-pendulum': 20_480, hopper: 102_400, 'half-cheetah': 102_400 },
+    // Stable-Baselines3's defaults; the weight of the value is twice as much here, as the error is halved.
+    set: (budget) => [
+      ...['train.mode=real', 'rl.algorithm=ppo', `train.realSteps=${budget}`, 'rl.gamma=0.99', 'rl.initLogStd=0'],
+      ...['rl.valueCoefficient=1', 'rl.targetKl=null', 'train.stepsPerRound=2048', 'train.evalEvery=2048'],
+    ],
+  },
+  'td3-bc': {
+    reference: 'plain PyTorch, by its paper',
+    budgets: { pendulum: 5_000, 'inverted-pendulum': 5_000, hopper: 20_000, 'half-cheetah': 20_000 },
+    set: (budget) => [
+      ...['train.mode=offline', 'rl.algorithm=td3-bc', 'rl.gamma=0.99', `train.offlineUpdates=${budget}`],
+      'train.updatesPerRound=500',
+    ],
+  },
+  droq: {
+    reference: 'SBX',
+    budgets: { pendulum: 2_000, 'inverted-pendulum': 2_000, hopper: 10_000 },
+    set: few('droq'),
+  },
+  redq: {
+    reference: 'plain PyTorch, by its paper',
+    budgets: { pendulum: 2_000, 'inverted-pendulum': 2_000, hopper: 10_000 },
+    set: few('redq'),
+  },
+};
+
+const REQUIREMENTS = [
+  ...['torch==2.15.0', 'numpy==2.4.6', 'gymnasium==1.4.0', 'mujoco==4.0.0'],
+  ...['stable-baselines3==2.9.2', 'sbx-rl==0.28.0', 'imageio==2.38.1'],
+];
+const EPISODES = 5;
+const RANDOM_EPISODES = 100;
+
+type Point = readonly [steps: number, meanReturn: number];
+
+interface CurveCase extends CaseName {
+  readonly points: readonly Point[];
+  readonly wallSeconds: number;
+  /** Of a reference. */
+  readonly versions?: Readonly<Record<string, string>>;
+}
+
+/** What is measured with one learner on one body with one seed. */
+interface Asked {
+  readonly learner: string;
+  readonly body: string;
+  readonly seed: number;
+  readonly scenario: string;
+  readonly set: readonly string[];
+  readonly loaded: Scenario;
+}
+
+class Sitting {
+  private peer: Promise<PythonPeer> | undefined;
+
+  constructor(
+    private readonly study: Study<CurveCase>,
+    private readonly context: BenchmarkContext,
+  ) {}
+
+  async close(): Promise<void> {
+    await (await this.peer)?.close();
+  }
+
+  /** Mean return of a uniformly random policy: where a curve is measured from, as returns may be negative. */
+  async random(body: string): Promise<number> {
+    const request = { body: BODIES[body], seed: 0, episodes: RANDOM_EPISODES };
+    const { points } = await this.kept({ body, arm: 'random', seed: 0, hash: contentHash(request) }, async () => {
+      return { points: [[0, await this.asked<number>('random', request)]] };
+    });
+    return points[0][1];
+  }
+
+  /** A curve of the reference. */
+  async reference({ learner, body, seed, loaded }: Asked): Promise<CurveCase> {
+    const { rl, train } = loaded.config;
+    const env = await makeEnvironment(loaded.config.env);
+    const settings = { rl: withDecisions(rl, env), train };
+    await env.close();
+    const request = { learner, body: BODIES[body], seed, ...settings, episodes: EPISODES };
+    return this.kept({ body, arm: `${learner}, reference`, seed, hash: contentHash(request) }, async () => {
+      const records = learner === 'sac' || learner === 'td3-bc' ? await this.records(body, seed, learner) : undefined;
+      return this.asked('train', { ...request, ...(records && { records }) });
+    });
+  }
+
+  /** A curve of ours. */
+  async ours({ learner, body, seed, scenario, set, loaded }: Asked): Promise<CurveCase> {
+    const on = askedDevice();
+    return this.kept({ body, arm: `${learner}, ours`, seed, hash: loaded.hash, ...on }, async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'reverie-study-'));
+      try {
+        const records = learner === 'td3-bc' ? await this.records(body, seed, learner) : undefined;
+        if (records) await keepRows(records, loaded, join(folder, 'data'));
+        const { evaluations } = await launch<TrainResult>('train', {
+          ...{ scenario, set, seed, out: join(folder, 'run'), quiet: true, stream: process.stderr },
+          ...{ command: 'npm run bench', device: on.device ?? 'cpu' },
+          ...(records && { inputs: { data: join(folder, 'data') } }),
+        });
+        return { points: evaluations.map(({ realSteps, updates, meanReturn }) => [updates ?? realSteps, meanReturn]) };
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    });
+  }
+
+  /** File of the rows that the reference's SAC collected: what both learn from that learn from records. */
+  private async records(body: string, seed: number, learner: string): Promise<string> {
+    const folder = join(this.context.root, 'benchmarks', '.cache', 'records');
+    await mkdir(folder, { recursive: true });
+    const path = join(folder, `${body}-${seed}${this.context.quick ? '-quick' : ''}.bin`);
+    if (learner === 'td3-bc' && !existsSync(path)) {
+      const { loaded } = await askedOf('sac', body, seed, this.context);
+      const { rl, train } = loaded.config;
+      const settings = { rl: { ...rl, targetEntropy: 'auto' }, train: { ...train, evalEvery: train.realSteps } };
+      await this.asked('train', { learner: 'sac', body: BODIES[body], seed, ...settings, episodes: 1, records: path });
+    }
+    return path;
+  }
+
+  private async kept(
+    name: CaseName,
+    measure: () => Promise<Pick<CurveCase, 'points' | 'versions'>>,
+  ): Promise<CurveCase> {
+    const before = this.study.find(name);
+    if (before) return before;
+    const start = performance.now();
+    const measured = await measure();
+    const found = { ...name, ...measured, wallSeconds: Math.round((performance.now() - start) / 1000) };
+    await this.study.keep(found);
+    const last = found.points.at(-1)!;
+    const { log } = this.context;
+    log(`${name.body}, ${name.arm}, seed ${name.seed}: ${last[1].toFixed(1)} at ${last[0]}, ${found.wallSeconds} s`);
+    return found;
+  }
+
+  private async asked<T>(method: string, parameters: Readonly<Record<string, unknown>>): Promise<T> {
+    const { root, log } = this.context;
+    const options = { name: 'published', requirements: REQUIREMENTS, script: 'published.py', root, log };
+    this.peer ??= PythonPeer.start({ ...options, environment: { OMP_NUM_THREADS: '1', JAX_PLATFORMS: 'cpu' } });
+    return (await this.peer).call<T>(method, parameters);
+  }
+}
+
+async function askedOf(learner: string, body: string, seed: number, { root, quick }: BenchmarkContext): Promise<Asked> {
+  const { budgets, set: of } = LEARNERS[learner];
+  const scenario = join(root, 'benchmarks', 'bodies', body);
+  const budget = quick ? 400 : budgets[body];
+  const set = [
+    ...of(budget),
+    `train.evalEpisodes=${EPISODES}`,
+    ...(quick ? ['train.initialRandomSteps=200', 'train.evalEvery=100', 'train.updatesPerStep=1'] : []),
+    ...(quick && learner === 'td3-bc' ? ['train.updatesPerRound=100'] : []),
+  ];
+  return { learner, body, seed, scenario, set, loaded: await loadScenario(scenario, { set }) };
+}
+
+/** A file of rows, as peers write them, as a snapshot that a run takes for `--data`. */
+async function keepRows(path: string, { config }: Scenario, folder: string): Promise<void> {
+  const env = await makeEnvironment(config.env);
+  const [obsDim, actionDim] = [rowSize(env.observationSpace), rowSize(env.actionSpace)];
+  await env.close();
+  const bytes = await readFile(path);
+  const values = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
+  const width = 2 * obsDim + actionDim + 3;
+  const rows = values.length / width;
+  const column = (from: number, count: number) =>
+    Float32Array.from({ length: rows * count }, (_, i) => values[Math.floor(i / count) * width + from + (i % count)]);
+  const buffer = new ReplayBuffer({ obsDim, actionDim, capacity: rows, source: 'real' });
+  const scalar = (place: number) => column(obsDim + actionDim + place, 1);
+  buffer.append(
+    {
+      ...{ rows, obs: column(0, obsDim), action: column(obsDim, actionDim), reward: scalar(0) },
+      ...{ terminated: Uint8Array.from(scalar(1)), truncated: Uint8Array.from(scalar(2)) },
+      nextObs: column(obsDim + actionDim + 3, obsDim),
+    },
+    {
+      ...{ source: 'real', backend: 'real', modelVersion: '', scenario: config.name, policyVersion: 'reference' },
+      ...{ seed: 0, episode: new Float64Array(rows), step: Uint32Array.from({ length: rows }, (_, i) => i) },
+    },
+  );
+  await buffer.save(folder);
+}
+
+/** Area under a curve, as the mean return over its steps, above that of a random policy. */
+export function areaOf(points: readonly Point[], random: number): number {
+  let area = 0;
+  for (let i = 1; i < points.length; i++)
+    area += ((points[i][1] + points[i - 1][1]) / 2) * (points[i][0] - points[i - 1][0]);
+  return area / (points.at(-1)![0] - points[0][0]) - random;
+}
+
+interface Pair {
+  readonly learner: string;
+  readonly body: string;
+  readonly random: number;
+  readonly ours: readonly CurveCase[];
+  readonly reference: readonly CurveCase[];
+}
+
+/** Mean area of ours ÷ of the reference, with the interval over seeds. */
+export function ratioOf({ random, ours, reference }: Pick<Pair, 'random' | 'ours' | 'reference'>) {
+  const ends = [...ours, ...reference].map(({ points }) => `${points[0][0]} to ${points.at(-1)![0]}`);
+  if (new Set(ends).size > 1) throw new Error(`Curves of different steps: ${[...new Set(ends)].join('; ')}.`);
+  const areas = [ours, reference].map((cases) => cases.map(({ points }) => areaOf(points, random)));
+  return bootstrap([...ours.keys()], (places) => {
+    const [own, other] = areas.map((side) => mean(places.map((place) => side[place])));
+    return own / other;
+  });
+}
+
+function reportOf(pairs: readonly Pair[]): Report {
+  const text = (value: number) => value.toPrecision(3);
+  const areas = (cases: readonly CurveCase[], random: number) =>
+    text(mean(cases.map(({ points }) => areaOf(points, random))));
+  return {
+    title: 'Learners against reference implementations',
+    blocks: [
+      {
+        ...{ kind: 'table', alignment: 'figures' },
+        columns: ['', 'ours ÷ reference', 'ours', 'reference', 'random policy'],
+        rows: pairs.map((pair) => {
+          const { value, low, high } = ratioOf(pair);
+          const { learner, body, random, ours, reference } = pair;
+          const ratio = `${text(value)} [${text(low)}, ${text(high)}]`;
+          return [`${learner}, ${body}`, ratio, areas(ours, random), areas(reference, random), text(random)];
+        }),
+        note: 'Area under the curve: mean return over the steps above that of a random policy; means over seeds, with the 95 % interval of the ratio.',
+      },
+      ...pairs.map(({ learner, body, ours, reference }) => ({
+        ...{ kind: 'curves' as const, title: `${learner}, ${body}`, yTitle: 'return' },
+        xTitle: learner === 'td3-bc' ? 'gradient updates' : 'real steps',
+        curves: Object.entries({ ours, [LEARNERS[learner].reference]: reference }).flatMap(([name, cases]) =>
+          cases.map(({ seed, points }) => ({ name, seed, points: points.map(([x, y]) => ({ x, y })) })),
+        ),
+      })),
+    ],
+  };
+}
+
+/** The worst of learner and body: the value. Seeds outside, so that after any part of the time all have been given about the same. */
+export const learnersPublished: BenchmarkModule = {
+  async run(context) {
+    const { root, quick } = context;
+    const seeds = (quick ? ['0'] : chosen(['0', '1', '2', '3', '4'], 'REVERIE_BENCH_SEEDS')).map(Number);
+    const bodies = quick ? ['pendulum'] : chosen(Object.keys(BODIES), 'REVERIE_BENCH_BODIES');
+    const learners = quick ? ['sac', 'td3-bc'] : chosen(Object.keys(LEARNERS), 'REVERIE_BENCH_LEARNERS');
+    const sitting = new Sitting(await studyOf<CurveCase>(root, ID, quick), context);
+    const pairs: (Pair & { readonly ours: CurveCase[]; readonly reference: CurveCase[] })[] = [];
+    try {
+      for (const body of bodies) {
+        for (const learner of learners.filter((one) => LEARNERS[one].budgets[body] !== undefined))
+          pairs.push({ learner, body, random: await sitting.random(body), ours: [], reference: [] });
+      }
+      for (const seed of seeds) {
+        for (const { learner, body, ours, reference } of pairs) {
+          const asked = await askedOf(learner, body, seed, context);
+          reference.push(await sitting.reference(asked));
+          ours.push(await sitting.ours(asked));
+        }
+      }
+    } finally {
+      await sitting.close();
+    }
+    const ratios = pairs.map((pair) => ({ learner: pair.learner, body: pair.body, ...ratioOf(pair) }));
+    if (!quick) await keepReport(root, ID, reportOf(pairs));
+    const { value, low, high } = ratios.reduce((a, b) => (b.value < a.value ? b : a));
+    const versions = pairs[0].reference[0].versions;
+    return { value, low, high, n: seeds.length, versions, raw: { seeds, ratios } };
+  },
+};
