@@ -12,9 +12,10 @@ import type { AuditResult } from '../../src/run/pipeline/tools/gates.js';
 import { answerOf } from '../controlled/controlled-model.js';
 import { nativeDomain, scenarioFolder } from '../controlled/native-domain.js';
 import { Truth } from '../controlled/truth.js';
+import { jsonLines } from '../data.js';
 import { type LlmServer, type LlmServerOptions, startLlmServer } from '../llm-server/llm-server.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { reverie } from './reverie.js';
+import { reverie, set } from './reverie.js';
 
 const folder = temporaryFolder('hacks');
 /** Audits are those of a judge, by its model's name. */
@@ -48,7 +49,7 @@ afterAll(async () => {
 });
 
 async function run(command: 'synth' | 'audit', { url }: LlmServer, out: string, ...more: string[]) {
-  const set = [
+  const settings = [
     'llm.provider=openai-compatible',
     `llm.url=${url}`,
     'llm.model=judge',
@@ -60,7 +61,7 @@ async function run(command: 'synth' | 'audit', { url }: LlmServer, out: string, 
     'quality.nearDuplicates=false',
     ...more,
   ];
-  const args = [command, 'desk', ...set.flatMap((one) => ['--set', one]), '--out', out, '--quiet'];
+  const args = [command, 'desk', ...set(...settings), '--out', out, '--quiet'];
   const outcome = await reverie(args, folder);
   expect(`${outcome.code}${outcome.stderr}`).toBe('0');
   const result = JSON.parse(readFileSync(join(folder, out, 'result.json'), 'utf8'));
@@ -78,10 +79,8 @@ describe('a judge that is taken in by a verdict in the conversation', () => {
     expect(stdout).toContain('FAILED: rewards can be had without solving the task');
     const report = readFileSync(join(out, 'report.html'), 'utf8');
     expect(report).toContain('No episode was given a reward and no dataset was written.');
-    const lines = readFileSync(join(out, 'data', 'episodes.jsonl'), 'utf8')
-      .trim()
-      .split('\n');
-    for (const line of lines) expect((JSON.parse(line) as EpisodeRecord).return).toBeNull();
+    for (const record of jsonLines<EpisodeRecord>(join(out, 'data', 'episodes.jsonl')))
+      expect(record.return).toBeNull();
     const kept = openSealed(readFileSync(join(out, 'reward-hacks.json'), 'utf8'));
     expect(kept).toMatchObject({ format: 'reverie-reward-hacks/1', plays: hacker?.plays });
   });

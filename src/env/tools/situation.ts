@@ -4,6 +4,7 @@
 
 import { z } from 'zod';
 import type { Json, JsonObject } from '../../core/canonical-json.js';
+import { remembered } from '../../core/remembered.js';
 import type { RngState } from '../../core/rng.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state.js';
@@ -159,8 +160,8 @@ const reference = new WeakMap<JsonObject, WeakMap<object, PerTask>>();
  */
 export function initialStateOf(domain: ToolsDomain, task: ToolsTask): JsonObject {
   if (!task.initialOperations?.length) return domain.initialState;
-  const states = at(initial, domain.initialState, () => new WeakMap());
-  return at(states, task, () => applyOperations(domain.initialState, task.initialOperations ?? []));
+  const states = remembered(initial, domain.initialState, () => new WeakMap());
+  return remembered(states, task, () => applyOperations(domain.initialState, task.initialOperations ?? []));
 }
 
 /** The state after the task's reference calls, by the domain's rules; undefined where these do not know all of them. */
@@ -169,9 +170,9 @@ export function referenceStateOf(domain: ToolsDomain, task: ToolsTask): JsonObje
   const calls = task.reference?.calls;
   if (rules === undefined || calls === undefined) return undefined;
   if (calls.some(({ name }) => !rules.tools.has(name))) return undefined;
-  const ofRules = at(reference, domain.initialState, () => new WeakMap<object, PerTask>());
-  const states = at(ofRules, rules, () => new WeakMap());
-  return at(states, task, () =>
+  const ofRules = remembered(reference, domain.initialState, () => new WeakMap<object, PerTask>());
+  const states = remembered(ofRules, rules, () => new WeakMap());
+  return remembered(states, task, () =>
     calls.reduce(
       (state, call, i) => {
         const { operations } = rules.execute(state, { ...call, id: `reference-${i}` });
@@ -180,13 +181,4 @@ export function referenceStateOf(domain: ToolsDomain, task: ToolsTask): JsonObje
       initialStateOf(domain, task),
     ),
   );
-}
-
-function at<K extends object, V>(map: WeakMap<K, V>, key: K, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) {
-    value = make();
-    map.set(key, value);
-  }
-  return value;
 }

@@ -8,7 +8,7 @@
 // paths into the state; omitted entries are counted.
 
 import { isDeepStrictEqual } from 'node:util';
-import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { isJsonObject, type Json, type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import { allTools, type ToolSpec, type ToolsDomain } from '../../env/tools/domain.js';
 import { callsOf, type Message, type ToolCall } from '../../env/tools/message.js';
 import { initialStateOf } from '../../env/tools/situation.js';
@@ -595,12 +595,8 @@ export function callEntry({ name, arguments: given, answer, isError }: Answered)
 
 function compactJson(text: string): Json | undefined {
   if (!/^[[{]/.test(text)) return undefined;
-  try {
-    const value = JSON.parse(text) as Json;
-    return JSON.stringify(value) === text ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(text);
+  return JSON.stringify(value) === text ? value : undefined;
 }
 
 /** Changed parts of a state since the start, by entry; of many, those relevant to the call. */
