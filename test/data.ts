@@ -3,8 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
+/** Compiled with a benchmark, this file is elsewhere than the data. */
+const folder = new URL(import.meta.url.endsWith('/dist-bench/test/data.js') ? '../../test/' : './', import.meta.url);
+
 export function testData<T>(path: string): T {
-  const text = readFileSync(new URL(path, import.meta.url), 'utf8');
+  const text = readFileSync(new URL(path, folder), 'utf8');
   return (path.endsWith('.json') ? JSON.parse(text) : parse(text)) as T;
 }
 
