@@ -230,7 +230,8 @@ describe('files are found as MuJoCo finds them', () => {
 
   test('what lies beside the model’s folder is read where mjcfFolder says so', async () => {
     const at = { mjcf: '../found/arms/arm.xml', observation: [{ qpos: 'all' }] };
-    const asset = `<compiler meshdir="../meshes"/>${mesh('wedge.obj')}`;
+    const asset = '<compiler meshdir="../meshes"/><include file="asset.xml"/>';
+    write('arms/asset.xml', mjcf(mesh('wedge.obj')));
     write('arms/arm.xml', arm(asset).replace('<site name="hand"', '<geom type="mesh" mesh="wedge"/>$&'));
     await expect(make(at)).rejects.toMatchObject({
       code: 'ENV_UNUSABLE',

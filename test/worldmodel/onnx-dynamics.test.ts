@@ -75,6 +75,18 @@ describe('ONNX dynamics of one’s own', () => {
     await expect(loadWorldModel(await writeOwn(folder, manifest))).rejects.toThrow(/also takes "action"/);
   });
 
+  it('refuses a model that draws at random, with the way out', async () => {
+    const graph = new Graph('noisy');
+    const obs = graph.input('obs', 'float32', ['batch', 3]);
+    graph.input('action', 'float32', ['batch', 2]);
+    graph.output('delta', graph.add('RandomNormalLike', [obs], {}, [obs])[0]);
+    await expect(loadWorldModel(await writeOwn(folder, ownManifest, graph.toModel()))).rejects.toMatchObject({
+      code: 'MODEL_FILE_INVALID',
+      message: expect.stringMatching(/dynamics\.onnx" .*RandomNormalLike.*draws at random/),
+      hint: expect.stringContaining('model.eval()'),
+    });
+  });
+
   it('refuses weights outside the model, also behind a hard link, and bytes that are no model', async () => {
     const external = withExternalData(ownModel());
     await writeOwn(folder, ownManifest, external);

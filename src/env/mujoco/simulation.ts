@@ -30,8 +30,8 @@ function compile(
   const { stat } = FS;
   const given = new Set<string>();
   let bytes = 0;
-  /** Why what was last asked for was not given, unless there is no such file. */
-  let refusal: string | undefined;
+  /** Why a file is not given; MuJoCo may look for it elsewhere then. */
+  const refusals = new Map<string, string>();
   compiled += 1;
   const give = (target: string): void => {
     const content = contentOf(target, folder, MAX_BYTES - bytes);
@@ -47,11 +47,10 @@ function compile(
   // MuJoCo looks at every file before it opens it.
   const giveFirst = (name: string, isLink: boolean) => {
     const target = path.resolve('/', name);
-    refusal = undefined;
     try {
       if (!given.has(target)) give(target);
     } catch (error) {
-      refusal = `"${target}" cannot be read: ${(error as Error).message}`;
+      refusals.set(target, (error as Error).message);
     }
     if (!given.has(target)) throw new FS.ErrnoError(ENOENT);
     return stat(target, isLink);
@@ -62,9 +61,10 @@ function compile(
     return [model, new mujoco.MjData(model)];
   } catch (error) {
     const said = messageOf(error);
-    const problem = `MuJoCo could not load "${file}": ${refusal === undefined ? said : `${refusal} (${said})`}`;
-    const hint =
-      'MuJoCo must compile it, and its files must lie in its folder or in the one that env.mjcfFolder names.';
+    const [target, reason] = [...refusals].findLast(([name]) => said.includes(path.basename(name))) ?? [];
+    const what = reason === undefined ? said : `"${target}" cannot be read: ${reason} (${said})`;
+    const problem = `MuJoCo could not load "${file}": ${what}`;
+    const hint = 'MuJoCo must compile it, and its files must lie in its folder or in that of env.mjcfFolder.';
     throw reverieError('ENV_UNUSABLE', { problem, hint }, error);
   } finally {
     Object.assign(FS, { stat });
