@@ -32,7 +32,7 @@ export function fidelityDocument(report: ShownReport): Report {
       ? ''
       : ` ▲ and ▼ mark differences from ${subjects[0].name}, unit by unit, whose interval excludes 0; of ${comparisons.length} comparisons one in twenty does by chance.`;
   return {
-    title: `How far the simulation of ${report.scenario} is from the real`,
+    title: `How far the simulation of ${report.scenario} is from the real environment`,
     blocks: [
       { kind: 'paragraph', tone: 'lead', text: truthText(report) },
       ...(incomplete === undefined ? [] : [{ kind: 'paragraph', tone: 'warning', text: incomplete } as const]),

@@ -100,7 +100,7 @@ function axesOf({ curves, xTitle, yTitle, yScale, diagonal: isSquare, threshold 
       labelExpr: "format(datum.value, '~s')",
       ...(isCounted && { tickMinStep: 1 }),
     }),
-    y: axis('y', yTitle, isShare ? [0, 1] : isSquare ? both : all, { format: isShare ? '.0%' : '~g' }),
+    y: axis('y', yTitle, isShare ? [0, 1] : isSquare ? both : all, { format: isShare ? '.0%' : ',~r' }),
   };
 }
 
