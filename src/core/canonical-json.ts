@@ -10,6 +10,15 @@ export interface JsonObject {
   readonly [key: string]: Json;
 }
 
+/** What a text says as JSON; undefined where it is none. */
+export function parsedJson(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
 export function isJsonObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -100,6 +100,7 @@ export function keysOf({ schema }: EnvironmentEntry): string[] {
 const ourKeys = {
   id: z.string().optional().describe('a built-in environment, or a name for an mjcf one'),
   mjcf: z.string().optional().describe('path of a MuJoCo model, relative to the scenario folder'),
+  mjcfFolder: z.string().optional().describe('folder that its files may lie in, likewise; default: that of `mjcf`'),
   maxEpisodeSteps: z.int().min(1).nullable().optional().describe('steps before truncated; null for no clock'),
   stack: z
     .int()
@@ -160,7 +161,7 @@ function misplaced(spec: Record<string, unknown>): string[] {
   }
   const missing = spec.mjcf === undefined ? [] : ['observation', 'reward'].filter((key) => spec[key] === undefined);
   const allowed = ['id', 'mjcf', 'maxEpisodeSteps', 'stack'];
-  if (spec.mjcf !== undefined) allowed.push(...Object.keys(bodyShape));
+  if (spec.mjcf !== undefined) allowed.push('mjcfFolder', ...Object.keys(bodyShape));
   else if (entry !== undefined) allowed.push(...keysOf(entry));
   const wrong = given.filter((key) => !allowed.includes(key));
   const name = spec.mjcf === undefined ? `"${spec.id ?? entry?.name}"` : 'an mjcf environment';
@@ -177,7 +178,7 @@ type EnvironmentFor<S extends EnvSpec> = S extends { id: string } | { mjcf: stri
 
 /**
  * Makes the environment a spec describes.
- * @param options.folder that a relative `mjcf` path starts from: the scenario's. Default: the working directory
+ * @param options.folder that relative paths of `mjcf` start from: the scenario's. Default: the working directory
  * Throws UNKNOWN_KEY, NAME_UNKNOWN, ENV_SPEC_INVALID or ENV_UNUSABLE, and what a plugin's environment throws.
  */
 export async function makeEnvironment<S extends EnvSpec>(

@@ -5,6 +5,7 @@ import type { Json } from '../core/canonical-json.js';
 import type { EvaluationSet } from '../core/evaluation-set.js';
 import type { OpenPhase } from '../core/progress.js';
 import { Rng } from '../core/rng.js';
+import type { Budget } from '../llm/budget.js';
 import type { Metric, Point, Samples, Section, SectionId, TruthReport } from './report.js';
 import { type Estimate, meanEstimate, NOTHING, shareEstimate } from './statistics.js';
 
@@ -79,6 +80,8 @@ export interface OpenedSubjects {
   /** The evaluation set. */
   readonly evaluationSet: EvaluationSet;
   readonly subjects: readonly Subject[];
+  /** Pays for language models. */
+  readonly budget?: Budget;
   close(): Promise<void>;
 }
 

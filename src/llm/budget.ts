@@ -18,11 +18,15 @@ export interface BudgetLimits {
 type BudgetLimit = keyof BudgetLimits;
 
 export interface Reservation {
-  /** Ends the reservation; call once. `cost`: what was really spent, `NO_COST` if nothing was. */
-  settle(cost: Cost): void;
+  /** Ends the reservation; call once. `cost`: what was really spent, `NO_COST` if nothing was; `by`: who asked. */
+  settle(cost: Cost, by?: string): void;
 }
 
 export class Budget {
+  /** What each of those who asked has spent. */
+  readonly spentBy: Record<string, Cost> = {};
+  /** In whose name all is spent now, whoever asks. */
+  payer: string | undefined;
   private spentSoFar: Cost = NO_COST;
   private reserved: Cost = NO_COST;
   private readonly start = performance.now();
@@ -35,8 +39,10 @@ export class Budget {
   }
 
   /** Counts what was spent without a reservation. */
-  charge(cost: Cost): void {
+  charge(cost: Cost, by = 'others'): void {
     this.spentSoFar = addCosts(this.spentSoFar, cost);
+    const payer = this.payer ?? by;
+    if (cost.calls > 0) this.spentBy[payer] = addCosts(this.spentBy[payer] ?? NO_COST, cost);
     this.wake();
   }
 
@@ -61,9 +67,9 @@ export class Budget {
     }
     this.reserved = addCosts(this.reserved, estimate);
     return {
-      settle: (cost) => {
+      settle: (cost, by) => {
         this.reserved = subtractCosts(this.reserved, estimate);
-        this.charge(cost);
+        this.charge(cost, by);
       },
     };
   }

@@ -1,6 +1,6 @@
 // Reads a chat completion of any server into one form. Whatever is missing or of the wrong type is said, not guessed.
 
-import type { Json, JsonObject } from '../core/canonical-json.js';
+import { type Json, type JsonObject, parsedJson } from '../core/canonical-json.js';
 import type { Cost } from '../core/cost.js';
 import { reverieError } from '../core/errors.js';
 import type { LlmConfig, Prices } from './config.js';
@@ -89,7 +89,7 @@ function separateThoughts(text: string, given: string): { text: string; reasonin
     return '';
   };
   let spoken = text;
-  if (/think|thought|<\|channel\|>/i.test(text) && !isJson(text)) {
+  if (/think|thought|<\|channel\|>/i.test(text) && parsedJson(text) === undefined) {
     const channels = [...text.matchAll(CHANNEL)];
     if (channels.length > 0) {
       const inChannel = (isFinal: boolean) =>
@@ -110,15 +110,6 @@ function separateThoughts(text: string, given: string): { text: string; reasonin
   return thoughts.length === 0 ? { text: spoken } : { text: spoken, reasoning: thoughts.join('\n\n') };
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 function readCall(value: unknown, index: number): ChatToolCall {
   const { id, function: called = value } = loose(value);
   const { name, arguments: given } = loose(called);
@@ -129,13 +120,8 @@ function readCall(value: unknown, index: number): ChatToolCall {
 
 /** Some servers encode the JSON of arguments twice. */
 function onceEncoded(text: string): string {
-  if (!text.startsWith('"')) return text;
-  try {
-    const inner = JSON.parse(text) as unknown;
-    return typeof inner === 'string' && /^\s*\{/.test(inner) ? inner : text;
-  } catch {
-    return text;
-  }
+  const inner = text.startsWith('"') ? parsedJson(text) : undefined;
+  return typeof inner === 'string' && /^\s*\{/.test(inner) ? inner : text;
 }
 
 /** Finish reasons of servers other than OpenAI's, by meaning. */

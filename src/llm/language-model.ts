@@ -47,6 +47,8 @@ export interface ChatRequest {
   readonly attempt?: number;
   /** The episode of the request: all requests of an episode go to one server, whose prefix cache has their common part. Answers do not depend on it. */
   readonly session?: string;
+  /** Who asks, for the account of what was spent. Answers do not depend on it. */
+  readonly role?: string;
 }
 
 /** A reply as tokens, exactly as the server read and wrote them. */

@@ -2,6 +2,7 @@
 
 import { hash } from 'node:crypto';
 import { canonicalJson } from '../core/canonical-json.js';
+import { remembered } from '../core/remembered.js';
 import type { LlmConfig } from './config.js';
 import type { ChatMessage, ChatRequest, ChatTool } from './language-model.js';
 import { type ReplySchema, replySchema } from './reply-json.js';
@@ -142,11 +143,7 @@ export function calledTool(written: string, { request, toolNames }: PreparedRequ
 const toolsTexts = new WeakMap<readonly ChatTool[], string>();
 
 function canonicalTools(tools: readonly ChatTool[]): string {
-  const known = toolsTexts.get(tools);
-  if (known !== undefined) return known;
-  const text = canonicalJson(tools);
-  toolsTexts.set(tools, text);
-  return text;
+  return remembered(toolsTexts, tools, () => canonicalJson(tools));
 }
 
 function wireTools({ request, toolNames }: PreparedRequest) {

@@ -173,7 +173,7 @@ export class ServedModel implements LanguageModel {
 
   private async ask(prepared: PreparedRequest, signal: AbortSignal | undefined): Promise<Answer> {
     const { servers, budget } = this.parts;
-    const { session, messages } = prepared.request;
+    const { session, messages, role } = prepared.request;
     // All requests of an episode go to one server, for its prefix cache.
     const server =
       servers.length === 1 ? servers[0] : servers[placeOf(session ?? JSON.stringify(messages), servers.length)];
@@ -189,7 +189,7 @@ export class ServedModel implements LanguageModel {
       throw error;
     } finally {
       this.spent = addCosts(this.spent, cost);
-      reservation?.settle(cost);
+      reservation?.settle(cost, role);
     }
   }
 

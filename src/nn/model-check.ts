@@ -3,7 +3,7 @@
 
 import protobuf from 'protobufjs/light.js';
 import { reverieError } from '../core/errors.js';
-import { type Dim, type DType, decodeModel, dtypeOf, type Message, messageType } from './graph.js';
+import { type Dim, type DType, decodeModel, dtypeOf, ELEMENT_TYPE, type Message, messageType } from './graph.js';
 import { worksRowByRow } from './row-operators.js';
 
 /** A tensor a model takes or gives. */
@@ -21,6 +21,19 @@ export interface ModelSignature {
   readonly isRowwise: boolean;
 }
 
+/** Operators whose answers are drawn, whatever their seed: it counts from one run of the model to the next. */
+const DRAWING = [
+  ...['RandomNormal', 'RandomNormalLike', 'RandomUniform', 'RandomUniformLike', 'Multinomial', 'Bernoulli'],
+  'Sampling',
+];
+
+/** `TensorProto.DataType` in words. */
+const ELEMENT_TYPES = [
+  ...['undefined', 'float32', 'uint8', 'int8', 'uint16', 'int16', 'int32', 'int64', 'string', 'bool', 'float16'],
+  ...['double (float64)', 'uint32', 'uint64', 'complex64', 'complex128', 'bfloat16', 'float8e4m3fn', 'float8e4m3fnuz'],
+  ...['float8e5m2', 'float8e5m2fnuz', 'uint4', 'int4', 'float4e2m1'],
+];
+
 const MAX_DEPTH = 64;
 const WIRE_VARINT = 0;
 const WIRE_BYTES = 2;
@@ -35,7 +48,7 @@ export function unusable(origin: string, problem: string, cause?: unknown): Erro
 /**
  * Inputs and outputs of an ONNX model.
  * @param origin where the model came from, for messages
- * @throws MODEL_FILE_INVALID if it is not an ONNX model of supported types, or any tensor lies outside it
+ * @throws MODEL_FILE_INVALID if it is not an ONNX model of supported types, any tensor lies outside it, or it draws at random
  */
 export function checkModel(bytes: Uint8Array, origin: string): ModelSignature {
   let model: Message;
@@ -85,9 +98,24 @@ interface DecodedTensorType {
   tensorType?: { elemType?: number; shape?: { dim?: { dimValue?: number; dimParam?: string }[] } };
 }
 
+interface DecodedTensor {
+  dataType?: number;
+  rawData?: Iterable<number>;
+  int32Data?: number[];
+}
+
+interface DecodedNode {
+  name?: string;
+  opType?: string;
+  domain?: string;
+  input?: string[];
+  output?: string[];
+  attribute?: { t?: DecodedTensor; g?: DecodedGraph; graphs?: DecodedGraph[] }[];
+}
+
 interface DecodedGraph {
-  node?: unknown[];
-  initializer?: { name: string }[];
+  node?: DecodedNode[];
+  initializer?: (DecodedTensor & { name: string })[];
   input?: { name: string; type?: DecodedTensorType }[];
   output?: { name: string; type?: DecodedTensorType }[];
 }
@@ -95,6 +123,7 @@ interface DecodedGraph {
 function signatureOf(model: Message, origin: string): ModelSignature {
   const graph = model.graph as DecodedGraph | undefined;
   if (graph?.output === undefined || graph.output.length === 0) throw unusable(origin, 'it has no graph with outputs');
+  for (const body of [graph, ...((model.functions ?? []) as DecodedGraph[])]) refuseDraws(body, origin, new Set());
   const stored = new Set((graph.initializer ?? []).map(({ name }) => name));
   const pairs = (model.metadataProps ?? []) as { key: string; value?: string }[];
   return {
@@ -105,11 +134,38 @@ function signatureOf(model: Message, origin: string): ModelSignature {
   };
 }
 
+/** Refuses operators that draw at random. `off`: names of tensors around the graph that are stored as false. */
+function refuseDraws({ node = [], initializer = [] }: DecodedGraph, origin: string, off: ReadonlySet<string>): void {
+  const isFalse = ({ dataType, rawData = [], int32Data = [] }: DecodedTensor) =>
+    dataType === ELEMENT_TYPE.bool && [...rawData, ...int32Data].every((one) => one === 0);
+  const known = new Set([...off, ...initializer.filter(isFalse).map(({ name }) => name)]);
+  for (const { name, opType = '', domain = '', input = [], output = [], attribute = [] } of node) {
+    const value = attribute[0]?.t;
+    if (opType === 'Constant' && value !== undefined && isFalse(value)) known.add(output[0]);
+    const trainingMode = opType === 'Dropout' ? input[2] : undefined;
+    const isDrawn = DRAWING.includes(opType) || (trainingMode && !known.has(trainingMode));
+    if (isDrawn && ['', 'ai.onnx', 'com.microsoft'].includes(domain)) {
+      const which = `${opType}${trainingMode ? ' in training mode' : ''}`;
+      throw reverieError('MODEL_FILE_INVALID', {
+        problem: `Model "${origin}" cannot be used: its node "${name || output[0]}" (${which}) draws at random, so one seed would give different results.`,
+        hint: 'Export the model without it: in evaluation mode (model.eval() in PyTorch), giving the mean in place of a sample.',
+      });
+    }
+    for (const { g, graphs = [] } of attribute) {
+      for (const inner of g === undefined ? graphs : [g, ...graphs]) refuseDraws(inner, origin, known);
+    }
+  }
+}
+
 function tensorSignature(info: { name: string; type?: DecodedTensorType }, origin: string): TensorSignature {
   const elementType = info.type?.tensorType?.elemType ?? 0;
   const dtype = dtypeOf(elementType);
   if (dtype === undefined) {
-    const problem = `"${info.name}" has element type ${elementType}; float32, int32, int64, bool and uint8 are supported`;
+    const given =
+      info.type?.tensorType === undefined
+        ? 'is no tensor'
+        : `has elements of ${ELEMENT_TYPES[elementType] ?? `type ${elementType}`}`;
+    const problem = `"${info.name}" ${given}; float32, int32, int64, bool and uint8 are supported`;
     throw unusable(origin, problem);
   }
   const dims = info.type?.tensorType?.shape?.dim ?? [];

@@ -1,6 +1,7 @@
 // A world of facts at one moment: what is so for good (its scene) and what is so now, looked up as one.
 
 import { canonicalJson, type Json } from '../core/canonical-json.js';
+import { remembered } from '../core/remembered.js';
 import type { CallSpec, FactTable, Scene } from '../env/tools/domain.js';
 
 /** What stands between the objects of a fact in a table's keys. */
@@ -74,13 +75,10 @@ export function rowOf(key: string): string[] {
 }
 
 function relationOf(table: Readonly<Record<string, true>>): Relation {
-  let relation = relations.get(table);
-  if (relation === undefined) {
+  return remembered(relations, table, () => {
     const rows = Object.keys(table).map(rowOf);
-    relation = { rows, at: indexed(rows) };
-    relations.set(table, relation);
-  }
-  return relation;
+    return { rows, at: indexed(rows) };
+  });
 }
 
 function indexed(rows: readonly Row[]): Map<string, Row[]>[] {
@@ -160,8 +158,7 @@ function written(value: Json, lifted: (text: string) => string): string {
 }
 
 function namesOf(scene: Scene): Names {
-  let known = names.get(scene);
-  if (known === undefined) {
+  return remembered(names, scene, () => {
     const types = new Map(scene.objects.map(({ name, type }) => [name, type]));
     const byType = new Map<string, string[]>();
     for (const { name, type } of scene.objects) byType.set(type, [...(byType.get(type) ?? []), name]);
@@ -169,8 +166,6 @@ function namesOf(scene: Scene): Names {
     const sorted = [...types.keys()].sort((a, b) => b.length - a.length || (a < b ? -1 : 1));
     const alternatives = sorted.map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|');
     const pattern = new RegExp(`(?<![\\p{L}\\p{N}_])(?:${alternatives || '(?!)'})(?![\\p{L}\\p{N}_])`, 'gu');
-    known = { pattern, types, byType };
-    names.set(scene, known);
-  }
-  return known;
+    return { pattern, types, byType };
+  });
 }

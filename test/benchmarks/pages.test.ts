@@ -1,14 +1,14 @@
 // Pages of benchmarks are drawn from what is kept, and none lies in the repository.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { drawPages, keepReport } from '../../benchmarks/pages.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 it('what is kept is drawn', async () => {
-  const root = mkdtempSync(join(tmpdir(), 'pages-'));
+  const root = temporaryFolder('pages');
   await keepReport(root, 'some.id', {
     title: 'A title that is kept',
     blocks: [{ kind: 'paragraph', text: 'A sentence.' }],

@@ -2,17 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCommandLine } from '../../src/cli/command-line.js';
 import { tellFailure } from '../../src/cli/terminal.js';
 import { RunInterrupted } from '../../src/run/interrupt.js';
+import { commandHere } from '../e2e/reverie.js';
 import { recordingStream } from '../run/streams.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
-async function reverie(...args: string[]) {
-  const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
-  const exitCode = await runCommandLine(args, terminal);
-  return { exitCode, stdout: terminal.stdout.text(), stderr: terminal.stderr.text() };
-}
+const reverie = (...args: string[]) => commandHere(args);
 
 describe('wrong usage', () => {
   it.each([
@@ -23,27 +19,27 @@ describe('wrong usage', () => {
     [['train', '--resume', 'x', '--seed', '3', '--out', 'y'], /leave out --seed, --out/],
     [['inspect'], /missing required argument/],
   ])('%j ends with 2 and says what to do', async (args, message) => {
-    const { exitCode, stderr, stdout } = await reverie(...args);
+    const { code, stderr, stdout } = await reverie(...args);
     expect(stderr).toMatch(message);
     expect(stdout).toBe('');
-    expect(exitCode).toBe(2);
+    expect(code).toBe(2);
   });
 });
 
 describe('a failure', () => {
   it('is one line with its code and a hint, and ends with 1', async () => {
-    const { exitCode, stdout, stderr } = await reverie('scenarios', 'pendulum', '--set', 'rl.gama=0.9');
+    const { code, stdout, stderr } = await reverie('scenarios', 'pendulum', '--set', 'rl.gama=0.9');
     expect(stderr).toBe(
       'error[UNKNOWN_KEY]: Unknown key "rl.gama" in --set rl.gama=0.9.\nhint: Did you mean "rl.gamma"?\n',
     );
     expect(stdout).toBe('');
-    expect(exitCode).toBe(1);
+    expect(code).toBe(1);
   });
 
   it('is one JSON object on stdout too, if asked', async () => {
-    const { exitCode, stdout } = await reverie('inspect', join(tmpdir(), 'no-such-folder'), '--json');
+    const { code, stdout } = await reverie('inspect', join(tmpdir(), 'no-such-folder'), '--json');
     expect(JSON.parse(stdout).error).toMatchObject({ code: 'INPUT_NEEDED', hint: expect.any(String) });
-    expect(exitCode).toBe(1);
+    expect(code).toBe(1);
   });
 
   it('that nobody foresaw is short, and says how to see more', () => {

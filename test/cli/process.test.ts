@@ -1,14 +1,14 @@
 // The command as a process: signals, pipes and exit codes. Runs the compiled program.
 
 import { type SpawnOptions, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const CLI = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'dist', 'cli.js');
-const folder = mkdtempSync(join(tmpdir(), 'reverie-process-'));
+const folder = temporaryFolder('process');
 
 interface Ended {
   readonly code: number | null;

@@ -4,7 +4,6 @@ import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -12,6 +11,7 @@ import type { RunningServer } from '../../src/serve/index.js';
 import { serveScenarios } from '../serve/running-server.js';
 import { call, record } from '../synth/episode-records.js';
 import { exported } from '../synth/export-episodes/exported.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const execute = promisify(execFile);
 const isPythonThere = (() => {
@@ -28,9 +28,17 @@ let folder: string;
 
 beforeAll(async () => {
   server = await serveScenarios(['helpdesk', 'cellar', 'pendulum']);
-  folder = mkdtempSync(join(tmpdir(), 'reverie-clients-'));
+  folder = temporaryFolder('clients');
 });
 afterAll(() => server.stop(0));
+
+/** What a script says that imports a client for an environment with this card, which is all that its server tells. */
+async function drivenBy(card: object, driver: string) {
+  const server = createServer((_, response) => response.end(JSON.stringify({ environments: [card] })));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return driven(`http://127.0.0.1:${port}`, undefined, driver).finally(() => server.close());
+}
 
 /** What a script says that imports a client for an environment of a server. */
 async function driven(url: string, env: string | undefined, driver: string) {
@@ -79,17 +87,13 @@ describe.skipIf(!isPythonThere)('what connects a trainer to a server', () => {
       is_default: true,
       tools: [{ name: 'ship', description: 'Ships.', parameters }],
     };
-    const other = createServer((_, response) => response.end(JSON.stringify({ environments: [card] })));
-    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-    const types = await driven(
-      `http://127.0.0.1:${(other.address() as AddressInfo).port}`,
-      undefined,
+    const types = await drivenBy(
+      card,
       `
 import inspect, json, reverie_trl
 found = inspect.signature(reverie_trl.Environment.ship).parameters.values()
 print(json.dumps({one.name: [str(one.annotation), one.default is inspect.Parameter.empty] for one in found}))`,
     );
-    other.close();
     expect(types).toMatchObject({
       item: ["<class 'str'>", true],
       items: ['list[str] | str', true],
@@ -117,13 +121,10 @@ print(json.dumps({one.name: [str(one.annotation), one.default is inspect.Paramet
     const properties = { parcel_id: { type: 'string' }, from: { type: 'string' } };
     const tool = { name: 'get-user', description: 'Who?', parameters: { type: 'object', properties } };
     const card = { name: 'desk', family: 'tools', is_default: true, tools: [tool] };
-    const other = createServer((_, response) => response.end(JSON.stringify({ environments: [card] })));
-    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const driver = `
 import json, reverie_trl
 print(json.dumps([list(reverie_trl.imitation(${JSON.stringify(episodes)})), reverie_trl.RENAMED, reverie_trl.HOW]))`;
-    const desk = await driven(`http://127.0.0.1:${(other.address() as AddressInfo).port}`, undefined, driver);
-    other.close();
+    const desk = await drivenBy(card, driver);
     const called = (name: string, given: object) => ({ type: 'function', function: { name, arguments: given } });
     const turn = (...calls: object[]) => ({ role: 'assistant', content: '', tool_calls: calls });
     const [[{ messages }], renamed, how] = desk;

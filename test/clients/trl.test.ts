@@ -2,11 +2,10 @@
 // samples in GRPO is written down. In the same process, as importing TRL takes longest, the example that uses TRL's
 // OpenRewardSpec. pip brings torch with it: only where REVERIE_TRL_SPEC=1.
 
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/core/canonical-json.js';
 import type { Message } from '../../src/env/tools/message.js';
 import type { RunningServer } from '../../src/serve/index.js';
@@ -15,6 +14,7 @@ import { INSTALL_TIME, type PythonClient, pythonClient } from '../serve/python-c
 import { ask, serveScenarios } from '../serve/running-server.js';
 import { record } from '../synth/episode-records.js';
 import { exported } from '../synth/export-episodes/exported.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const script = fileURLToPath(new URL('./trl-loop.py', import.meta.url));
 const example = fileURLToPath(new URL('../../examples/train-trl-on-a-served-inn.py', import.meta.url));
@@ -86,7 +86,7 @@ describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')('the script for TRL', (
   let server: RunningServer | undefined;
   let trl: PythonClient | string;
   let found: Found;
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-trl-'));
+  const folder = temporaryFolder('trl');
 
   beforeAll(async () => {
     trl = await pythonClient('trl-spec');
@@ -99,13 +99,12 @@ describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')('the script for TRL', (
     const paths = { folder, export: join(folder, 'export'), example: [example, ...SHORT, '--url', server.url] };
     found = (await trl.run(script, { env, ...paths, scripts })) as Found;
   }, INSTALL_TIME + TRAINING_TIME);
-  afterAll(async () => {
-    await server?.stop(0);
-    rmSync(folder, { recursive: true, force: true });
+  afterAll(() => server?.stop(0));
+  beforeEach((context) => {
+    if (typeof trl === 'string') context.skip(trl);
   });
 
-  it('plays tasks and seeds of the server, and gets its rewards', (context) => {
-    if (typeof trl === 'string') return context.skip(trl);
+  it('plays tasks and seeds of the server, and gets its rewards', () => {
     expect(found.grpo).toMatchObject(TRAINED);
     expect(found.grpo.groups).toHaveLength(2);
     for (const { rows, rewards } of found.grpo.groups) {
@@ -114,23 +113,20 @@ describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')('the script for TRL', (
     }
   });
 
-  it('never makes 0 of an episode that was left: its advantage is 0, and the others are compared without it', (context) => {
-    if (typeof trl === 'string') return context.skip(trl);
+  it('never makes 0 of an episode that was left: its advantage is 0, and the others are compared without it', () => {
     const [{ advantages }] = found.grpo.groups;
     expect(advantages[0]).toBeCloseTo(Math.SQRT1_2, 3);
     expect(advantages[1]).toBeCloseTo(-Math.SQRT1_2, 3);
     expect(advantages[2]).toBe(0);
   });
 
-  it('learns what the model wrote, byte for byte, and not what the environment answered', (context) => {
-    if (typeof trl === 'string') return context.skip(trl);
+  it('learns what the model wrote, byte for byte, and not what the environment answered', () => {
     const [{ learnt }] = found.grpo.groups;
     const ended = (turns: readonly string[]) => turns.map((turn) => `${turn}<|im_end|>`);
     expect(learnt).toEqual([ended([...SOLVED, 'Done.']), ended([...FAILED, 'Done.']), ended(LEFT)]);
   });
 
-  it('makes of exported episodes what its own rollouts are: the same prompt, tools, calls and answers', (context) => {
-    if (typeof trl === 'string') return context.skip(trl);
+  it('makes of exported episodes what its own rollouts are: the same prompt, tools, calls and answers', () => {
     const [{ prompts, prompt, completions }] = found.grpo.groups;
     const [{ messages }] = found.rows;
     const without = ({ role, content, tool_calls }: Called) => ({ role, content, tool_calls });
@@ -139,15 +135,13 @@ describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')('the script for TRL', (
     expect(found.sft.whole[0].startsWith(prompt)).toBe(true);
   });
 
-  it('imitates them before, turn by turn', (context) => {
-    if (typeof trl === 'string') return context.skip(trl);
+  it('imitates them before, turn by turn', () => {
     expect(found.sft).toMatchObject(TRAINED);
     const said = found.sft.learnt[0].map((turn) => JSON.parse(/<tool_call>\n(.*)\n<\/tool_call>/.exec(turn)![1]));
     expect(said).toEqual([...calls, { name: 'respond_to_user', arguments: { content: say } }]);
   });
 
-  it("runs the example, which trains by TRL's OpenRewardSpec", (context) => {
-    if (typeof trl === 'string') return context.skip(trl);
+  it("runs the example, which trains by TRL's OpenRewardSpec", () => {
     expect(found.example).toMatch(/the wanderer solved 2 of \d+ episodes/);
     expect(found.example).toMatch(/1 steps in .* the parameters moved by/);
   });

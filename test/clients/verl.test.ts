@@ -1,15 +1,15 @@
 // clients/reverie_verl.py, run by verl's own dataset, agent loop worker and advantage against a real server.
 // Only the language model's server is written down. pip brings torch with it: only where REVERIE_TRAINER_READERS=1.
 
-import { copyFileSync, cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningServer } from '../../src/serve/index.js';
 import { helpdeskReference } from '../serve/protocols/reference-calls.js';
 import { INSTALL_TIME, type PythonClient, pythonClient } from '../serve/python-client.js';
 import { serveScenarios } from '../serve/running-server.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 const script = fileURLToPath(new URL('./verl-loop.py', import.meta.url));
 const helpdesk = fileURLToPath(new URL('../../packs/helpdesk', import.meta.url));
@@ -46,7 +46,7 @@ function solution(task: string): string[] {
 
 /** The service desk with a task that exact checks cannot decide alone, and users who ask nothing beside their matter. */
 function deskWithOpenTask(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-open-desk-'));
+  const folder = temporaryFolder('open-desk');
   cpSync(helpdesk, folder, { recursive: true });
   const path = join(folder, 'tasks.yaml');
   const [before, after] = readFileSync(path, 'utf8').split(`- id: ${OPEN}\n`);
@@ -69,7 +69,7 @@ describe.skipIf(process.env['REVERIE_TRAINER_READERS'] !== '1')(
       verl = await pythonClient('trainers');
       if (typeof verl === 'string') return;
       server = await serveScenarios([deskWithOpenTask()]);
-      const folder = mkdtempSync(join(tmpdir(), 'reverie-verl-'));
+      const folder = temporaryFolder('verl');
       copyFileSync('clients/reverie_verl.py', join(folder, 'reverie_verl.py'));
       const solved = solution(JUDGED);
       const gaveUp = ['Your account is unlocked. Is there anything else I can do for you?'];
@@ -86,12 +86,14 @@ describe.skipIf(process.env['REVERIE_TRAINER_READERS'] !== '1')(
       played = (await verl.run(script, input)) as Played;
     }, INSTALL_TIME + PLAY_TIME);
     afterAll(() => server?.stop(0));
+    beforeEach((context) => {
+      if (typeof verl === 'string') context.skip(verl);
+    });
 
     const triesOf = (group: number, starts: string) =>
       played.groups[group].filter(({ response }) => response.startsWith(starts));
 
-    it('plays the task and seed of a row, and learns what the model wrote, byte for byte', (context) => {
-      if (typeof verl === 'string') return context.skip(verl);
+    it('plays the task and seed of a row, and learns what the model wrote, byte for byte', () => {
       expect(played.rows).toEqual([JUDGED, OPEN].map((task, seed) => ({ name: 'reverie', task, seed })));
       const solved = played.groups[0].find(({ learnt }) => learnt.length === 5)!;
       expect(solved.learnt).toEqual(solution(JUDGED).map((said) => `${said}<|im_end|>`));
@@ -107,15 +109,13 @@ describe.skipIf(process.env['REVERIE_TRAINER_READERS'] !== '1')(
       expect([solved.logprobs, solved.unlearnt_logprobs]).toEqual([[-0.25], [0]]);
     });
 
-    it('tells the model of a call that cannot be read, and goes on', (context) => {
-      if (typeof verl === 'string') return context.skip(verl);
+    it('tells the model of a call that cannot be read, and goes on', () => {
       const [mended] = triesOf(0, '<tool_call>{oops');
       expect(mended.response).toContain('Error: that was neither a call that can be read nor anything said.');
       expect(mended).toMatchObject({ return: 1, judged: 1 });
     });
 
-    it('cuts the straggler of a group, and compares those that ended', (context) => {
-      if (typeof verl === 'string') return context.skip(verl);
+    it('cuts the straggler of a group, and compares those that ended', () => {
       const [hung, ...others] = played.groups[0].toSorted((a, b) => a.judged - b.judged);
       expect(hung.info.left_out).toMatch(/^cut after \d+ s: far slower than the others of its group$/);
       expect(hung).toMatchObject({ learnt: [], advantages: [], return: null });
@@ -126,8 +126,7 @@ describe.skipIf(process.env['REVERIE_TRAINER_READERS'] !== '1')(
       expect(advantages[2][1]).toBeCloseTo(0.5774, 3);
     });
 
-    it('never makes 0 of an episode that could not be judged', (context) => {
-      if (typeof verl === 'string') return context.skip(verl);
+    it('never makes 0 of an episode that could not be judged', () => {
       const [failed, open] = played.groups[1].toSorted((a, b) => b.judged - a.judged);
       expect(open).toMatchObject({
         return: null,

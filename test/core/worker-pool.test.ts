@@ -1,6 +1,5 @@
 // The pool of workers: the same answers with threads and without, reports heard before the answer, deaths, stops and ends.
-// Threads run the compiled task of the ensemble's training, here and in test/worldmodel; what is told of tasks in general is
-// tested with tasks of rollouts in test/synth/pool.test.ts.
+// Threads that are killed at any time, and errors that come across: test/synth/pool.test.ts.
 
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';

@@ -4,9 +4,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { makeProgram, runCommandLine } from '../../src/cli/command-line.js';
+import { makeProgram } from '../../src/cli/command-line.js';
 import { packDomains } from '../../src/core/packs.js';
 import { kinds } from '../../src/kinds/registry.js';
+import { commandHere } from '../e2e/reverie.js';
 import { loadQuirks } from '../llm-server/quirks.js';
 import { recordingStream } from '../run/streams.js';
 import { commandReference } from './command-reference.js';
@@ -28,11 +29,7 @@ function regenerated(page: string, generated: string): string {
   return `${text.slice(0, from)}\n\n${generated}\n\n${text.slice(text.indexOf(END))}`;
 }
 
-async function helpOf(...args: string[]): Promise<string> {
-  const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
-  await runCommandLine([...args, '--help'], terminal);
-  return terminal.stdout.text().trim();
-}
+const helpOf = async (...args: string[]) => (await commandHere([...args, '--help'])).stdout.trim();
 
 describe('docs/scenarios.md', () => {
   it('has every key of the schema', async () => {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { reverie, startReverie } from '../e2e/reverie.js';
+import { freePort } from '../free-port.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { freePort } from './free-port.js';
 
 const PAGE = readFileSync(fileURLToPath(new URL('../../docs/tutorial-desk.md', import.meta.url)), 'utf8');
 const files = [...PAGE.matchAll(/^[^\n]*`(desk\/[\w.]+)`:\n\n```\w+\n(.*?)^```$/gms)];

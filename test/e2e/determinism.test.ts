@@ -5,18 +5,9 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { fileHashes, reverie, startReverie } from './reverie.js';
+import { fileHashes, reverie, set, startReverie } from './reverie.js';
 
-const SMOKE = [
-  'cartpole-swingup',
-  '--profile',
-  'smoke',
-  '--set',
-  'train.checkpointSeconds=0',
-  '--seed',
-  '3',
-  '--quiet',
-];
+const SMOKE = ['cartpole-swingup', '--profile', 'smoke', ...set('train.checkpointSeconds=0'), '--seed', '3', '--quiet'];
 
 /** At most: each costs a start, and the run that is left alone after them takes whatever they left. */
 const KILLS = 2;

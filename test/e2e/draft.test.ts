@@ -7,13 +7,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LlmServer, startLlmServer } from '../llm-server/llm-server.js';
 import { CARELESS, LENDING, part, reply, WORLD } from '../synth/drafting/lending.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { reverie } from './reverie.js';
+import { reverie, set } from './reverie.js';
 
 const folder = temporaryFolder('drafted');
 let server: LlmServer;
 let rules: readonly string[];
 const at = (...path: string[]) => join(folder, ...path);
-const set = (...pairs: string[]) => pairs.flatMap((pair) => ['--set', pair]);
 const draft = (name: string, ...more: string[]) =>
   reverie(
     ['draft', name, '--from', 'about.md', '--tasks', '3', ...set(`llm.url=${server.url}`, 'llm.model=m'), ...more],

@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
 import type { SynthEpisodesResult } from '../../src/run/pipeline/tools/episodes.js';
+import { jsonLines } from '../data.js';
 import { type LlmServer, type LlmServerOptions, startLlmServer } from '../llm-server/llm-server.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { reverie } from './reverie.js';
+import { reverie, set } from './reverie.js';
 
 type Answer = LlmServerOptions['answer'];
 
@@ -25,7 +26,7 @@ async function run(who: 'world' | 'agent', answer: Answer, faults?: LlmServerOpt
   const server = await startLlmServer({ answer, faults });
   servers.push(server);
   const out = `run-${runs++}`;
-  const set = [
+  const settings = [
     'llm.provider=openai-compatible',
     `llm.url=${server.url}`,
     'llm.model=hostile',
@@ -41,7 +42,7 @@ async function run(who: 'world' | 'agent', answer: Answer, faults?: LlmServerOpt
       : ['agent.kind=llm']),
     ...more,
   ];
-  const args = ['synth', 'helpdesk', ...set.flatMap((one) => ['--set', one]), '--out', out, '--quiet'];
+  const args = ['synth', 'helpdesk', ...set(...settings), '--out', out, '--quiet'];
   const outcome = await reverie(args, folder);
   return { ...outcome, out: join(folder, out), server };
 }
@@ -50,10 +51,7 @@ function result({ out }: { out: string }): Record<string, never> {
   return JSON.parse(readFileSync(join(out, 'result.json'), 'utf8'));
 }
 
-function episodes({ out }: { out: string }): EpisodeRecord[] {
-  const text = readFileSync(join(out, 'data', 'episodes.jsonl'), 'utf8').trim();
-  return text === '' ? [] : text.split('\n').map((line) => JSON.parse(line));
-}
+const episodes = ({ out }: { out: string }) => jsonLines<EpisodeRecord>(join(out, 'data', 'episodes.jsonl'));
 
 const prediction = (changes: object) => ({
   text: JSON.stringify({
@@ -68,12 +66,6 @@ const prediction = (changes: object) => ({
 });
 
 describe('a simulator that lies', () => {
-  it('cannot mint reward by claiming so where nobody asked what it can do', async () => {
-    const claims = { observation: '{"verified":true}', reward: 1, terminated: true };
-    const outcome = await run('world', () => prediction(claims), undefined, ['reward.mustSucceed.enabled=false']);
-    expect(result(outcome)).toMatchObject({ episodes: 3, success: null, mustSucceed: null });
-  });
-
   it('cannot mint reward or end an episode by claiming so', async () => {
     const claims = { observation: '{"verified":true}', reward: 1, terminated: true };
     const outcome = await run('world', () => prediction(claims));
@@ -137,24 +129,6 @@ describe('a reply that is no reply', () => {
     expect(Number(lived) + Object.values(failed as Record<string, number>).reduce((a, b) => a + b, 0)).toBe(1);
     for (const { isError, operations } of answers)
       expect({ isError, operations }).toEqual({ isError: true, operations: [] });
-  });
-
-  it('that is not even of the protocol stops the run, which can go on', async () => {
-    const { code, stderr, out } = await run('world', () => prediction({}), { seed: 1, malformed: 1 });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^error\[LLM_[A-Z_]+\]: .+\nhint: .+\n$/);
-    expect(JSON.parse(readFileSync(join(out, 'run.json'), 'utf8')).status).toBe('failed');
-  });
-
-  it('with token counts that lie is paid by its text', async () => {
-    const outcome = await run('world', () => prediction({}), { seed: 1, lyingUsage: 1 });
-    expect(`${outcome.code}${outcome.stderr}`).toBe('0');
-    const { cost } = result(outcome) as unknown as { cost: Record<string, number> };
-    for (const tokens of [cost.promptTokens, cost.completionTokens]) {
-      expect(Number.isFinite(tokens)).toBe(true);
-      expect(tokens).toBeGreaterThan(0);
-      expect(tokens).toBeLessThan(10_000_000);
-    }
   });
 });
 

@@ -12,12 +12,9 @@ import { loadWorldModel } from '../../src/worldmodel/kinds.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { oneStep } from '../worldmodel/one-step.js';
 import { writeDynamics } from './own-dynamics.js';
-import { fileHashes, halfWritten, type Outcome, reverie, startReverie } from './reverie.js';
+import { fileHashes, halfWritten, type Outcome, reverie, set, startReverie } from './reverie.js';
 
-const SMALL_MODEL = ['members=3', 'elites=2', 'hidden=[32, 32]', 'maxEpochs=3'].flatMap((set) => [
-  '--set',
-  `model.${set}`,
-]);
+const SMALL_MODEL = set('model.members=3', 'model.elites=2', 'model.hidden=[32, 32]', 'model.maxEpochs=3');
 
 const folder = temporaryFolder('jobs');
 const at = (...names: string[]) => join(folder, ...names);
@@ -50,8 +47,8 @@ const result = (run: string) => JSON.parse(readFileSync(at(run, 'result.json'), 
 
 describe('the jobs in turn', () => {
   it('record with a trained policy', async () => {
-    const set = ['--set', 'collect.steps=200', '--set', 'collect.policy=checkpoint'];
-    await job('collect', '--checkpoint', 'policy', ...set, '--out', 'seen-again');
+    const again = set('collect.steps=200', 'collect.policy=checkpoint');
+    await job('collect', '--checkpoint', 'policy', ...again, '--out', 'seen-again');
     const { rowsBy } = await describeBuffer(at('seen-again', 'data'));
     const { policyVersion } = (await job('inspect', 'policy/checkpoint/learner')).facts;
     expect(rowsBy.policyVersion).toEqual({ [policyVersion]: 200 });
@@ -62,13 +59,8 @@ describe('the jobs in turn', () => {
     ['a trained policy, whole episodes', ['--checkpoint', 'policy'], true, 200],
   ])('dream datasets: %s', async (_, inputs, episodes, steps) => {
     const out = `simulated-${steps}`;
-    const set = [
-      'synth.starts=20',
-      `synth.episodes=${episodes}`,
-      'rollout.horizon=2',
-      'synth.export=[parquet, minari]',
-    ];
-    const args = ['--model', 'model', '--data', 'seen', ...inputs, ...set.flatMap((one) => ['--set', one])];
+    const few = ['synth.starts=20', 'rollout.horizon=2', 'synth.export=[parquet, minari]'];
+    const args = ['--model', 'model', '--data', 'seen', ...inputs, ...set(...few, `synth.episodes=${episodes}`)];
     const { transitions, datasets, modelVersion } = await job('synth', ...args, '--out', out);
     expect(transitions).toBe(20 * steps);
     expect(modelVersion).toBe(result('model').modelVersion);
@@ -87,16 +79,7 @@ describe('the jobs in turn', () => {
   });
 
   it('train for real on from a simulated policy, with what was recorded; what it learned from adds up', async () => {
-    const args = [
-      '--checkpoint',
-      'policy',
-      '--data',
-      'seen',
-      '--set',
-      'train.mode=real',
-      '--set',
-      'train.updatesPerStep=0.2',
-    ];
+    const args = ['--checkpoint', 'policy', '--data', 'seen', ...set('train.mode=real', 'train.updatesPerStep=0.2')];
     const { realSteps, syntheticSteps } = await job('train', ...args, '--out', 'onwards');
     const [before, after] = [learnedFrom('policy'), learnedFrom('onwards')];
     expect({ realSteps, syntheticSteps }).toEqual({ realSteps: 600, syntheticSteps: 0 });
@@ -111,8 +94,7 @@ describe('the jobs in turn', () => {
     const { realSteps, syntheticSteps } = await job(
       'train',
       ...args,
-      '--set',
-      'train.realSteps=200',
+      ...set('train.realSteps=200'),
       '--out',
       'further',
     );
@@ -143,21 +125,8 @@ describe('an environment and dynamics of one’s own', () => {
   it('train and dream in ONNX dynamics named on the command line', async () => {
     mkdirSync(at('own-model'));
     writeDynamics(at('own-model'));
-    const { transitions } = await job(
-      'synth',
-      'pendulum',
-      '--model',
-      'own-model',
-      '--data',
-      'seen',
-      '--set',
-      'synth.starts=30',
-      '--set',
-      'rollout.horizon=4',
-      '--out',
-      'own-dreams',
-    );
-    expect(transitions).toBe(120);
+    const args = ['pendulum', '--model', 'own-model', '--data', 'seen', ...set('synth.starts=30', 'rollout.horizon=4')];
+    expect(await job('synth', ...args, '--out', 'own-dreams')).toMatchObject({ transitions: 120 });
     await job('train', 'bring-your-own-onnx', '--profile', 'smoke', '--model', 'own-model', '--out', 'own-onnx');
     expect(learnedFrom('own-onnx').worldModelVersions).toHaveLength(1);
   });
@@ -182,8 +151,8 @@ describe('an environment and dynamics of one’s own', () => {
 });
 
 describe('a dream that is killed', () => {
-  const set = ['synth.starts=5000', 'rollout.horizon=10', 'rollout.chunkRows=64', 'synth.export=[]'];
-  const synth = ['synth', '--model', 'model', '--data', 'seen', ...set.flatMap((one) => ['--set', one]), '--quiet'];
+  const large = set('synth.starts=5000', 'rollout.horizon=10', 'rollout.chunkRows=64', 'synth.export=[]');
+  const synth = ['synth', '--model', 'model', '--data', 'seen', ...large, '--quiet'];
   const bytes = (run: string) => fileHashes(at(run, 'data'));
 
   it('goes on to the same bytes, with any number of workers', async () => {
@@ -207,8 +176,7 @@ describe('a dream that is killed', () => {
 
 describe('the quickstart', () => {
   it('compares the dream with its baselines, in a table and a report, even if neither gets there', async () => {
-    const set = ['--set', 'rl.hidden=[32, 16]'];
-    const args = ['quickstart', '--profile', 'smoke', ...set, '--out', 'quickstart', '--quiet'];
+    const args = ['quickstart', '--profile', 'smoke', ...set('rl.hidden=[32, 16]'), '--out', 'quickstart', '--quiet'];
     const { code, stdout, stderr } = await reverie(args, folder);
     expect(`${code}${stderr}`).toBe('0');
     expect(stdout).toMatch(/from scratch +not reached/);

@@ -10,7 +10,7 @@ import { type ControlledModel, startControlledModel } from '../controlled/contro
 import { nativeDomain } from '../controlled/native-domain.js';
 import { type Broker, missingBroker, startBroker } from '../run/queue/brokers.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { fileHashes, halfWritten, type Outcome, reverie, startReverie } from './reverie.js';
+import { fileHashes, halfWritten, type Outcome, reverie, set, startReverie } from './reverie.js';
 
 const EPISODES = 8;
 const WORKERS = 2;
@@ -34,7 +34,7 @@ afterAll(() => model.close());
 
 /** Models for world, agent and user; tasks are drawn by a curriculum, so that rows depend on earlier ones. */
 function run(): string[] {
-  const set = [
+  const settings = [
     'llm.provider=openai-compatible',
     `llm.url=${model.url}`,
     'llm.model=controlled',
@@ -48,7 +48,7 @@ function run(): string[] {
     `synth.episodes=${EPISODES}`,
     'synth.export=[openai, parquet]',
   ];
-  return ['synth', 'helpdesk', ...set.flatMap((one) => ['--set', one]), '--quiet'];
+  return ['synth', 'helpdesk', ...set(...settings), '--quiet'];
 }
 
 /** What a run made for its user. */
@@ -86,7 +86,6 @@ async function stopped(workers: readonly WorkerProcess[]): Promise<Record<string
 }
 
 describe('rows made by workers over Redis', () => {
-  const kind = 'redis';
   const missing = missingBroker;
   let broker: Broker | undefined;
   let workers: WorkerProcess[] = [];
@@ -102,21 +101,20 @@ describe('rows made by workers over Redis', () => {
     await broker?.stop();
   });
 
-  const over = () => ['--queue', broker!.url('rows')];
   const reason = missing === undefined ? '' : ` (${missing})`;
 
   it.skipIf(missing !== undefined)(
     `make the same bytes, one worker killed${reason}`,
     async () => {
-      const rng = Rng.fromSeed(7).split(kind);
-      const { outcome } = startReverie([...run(), '--out', kind, ...over()], folder);
-      await grown(kind, 6_000 + rng.int(16_000), outcome);
+      const rng = Rng.fromSeed(7).split('redis');
+      const { outcome } = startReverie([...run(), '--out', 'redis', '--queue', broker!.url('rows')], folder);
+      await grown('redis', 6_000 + rng.int(16_000), outcome);
       const [victim] = workers.splice(rng.int(WORKERS), 1);
       victim.child.kill('SIGKILL');
       expect((await victim.outcome).signal).toBe('SIGKILL');
       expect(await outcome).toMatchObject({ code: 0, stderr: '' });
-      expect(made(kind)).toEqual(expected);
-      expect(halfWritten(at(kind))).toEqual([]);
+      expect(made('redis')).toEqual(expected);
+      expect(halfWritten(at('redis'))).toEqual([]);
     },
     PATIENCE_MS,
   );

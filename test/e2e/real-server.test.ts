@@ -3,16 +3,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { jsonLines } from '../data.js';
 import { PythonServers, pythonOf } from '../env/servers/python-server.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { reverie } from './reverie.js';
+import { reverie, set } from './reverie.js';
 
 const python = await pythonOf('openenv');
-const linesOf = (path: string) =>
-  readFileSync(path, 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
 
 describe.skipIf(python === undefined)("a scenario on OpenEnv's own echo server", () => {
   const folder = temporaryFolder('real');
@@ -37,7 +33,7 @@ describe.skipIf(python === undefined)("a scenario on OpenEnv's own echo server",
       const { code, stderr } = await reverie(['collect', '.', '--out', out], folder);
       expect([code, stderr]).toEqual([0, expect.anything()]);
     }
-    const [one, two] = ['one', 'two'].map((out) => linesOf(join(folder, out, 'data', 'episodes.jsonl')));
+    const [one, two] = ['one', 'two'].map((out) => jsonLines(join(folder, out, 'data', 'episodes.jsonl')));
     expect(one).toHaveLength(4);
     const told = (episodes: typeof one) => episodes.map(({ messages, verdict }) => ({ messages, verdict }));
     expect(told(one)).toEqual(told(two));
@@ -57,9 +53,9 @@ describe.skipIf(python === undefined)("a scenario on OpenEnv's own echo server",
   });
 
   it('is what models are judged against', async () => {
-    const set = ['fidelity.questions=5', 'fidelity.episodes=2', 'fidelity.sections=[one-step,k-steps]'];
-    const backends = ['--set', 'model.backends=[real]', ...set.flatMap((each) => ['--set', each])];
-    const { code, stderr } = await reverie(['fidelity', '.', '--out', 'judged', ...backends], folder);
+    const few = ['fidelity.questions=5', 'fidelity.episodes=2', 'fidelity.sections=[one-step,k-steps]'];
+    const flags = set('model.backends=[real]', ...few);
+    const { code, stderr } = await reverie(['fidelity', '.', '--out', 'judged', ...flags], folder);
     expect([code, stderr]).toEqual([0, expect.anything()]);
     const report = JSON.parse(readFileSync(join(folder, 'judged', 'fidelity.json'), 'utf8'));
     expect(JSON.stringify(report)).toContain('as its server answered them');

@@ -17,6 +17,11 @@ export interface Outcome {
   readonly stderr: string;
 }
 
+/** `--set` before each. */
+export function set(...overrides: string[]): string[] {
+  return overrides.flatMap((one) => ['--set', one]);
+}
+
 export interface StartOptions {
   /** User to run as; only root may choose. */
   readonly uid?: number;
@@ -57,14 +62,22 @@ export function reverie(args: readonly string[], cwd: string): Promise<Outcome> 
 
 async function outcomeHere(args: readonly string[], cwd: string): Promise<Outcome> {
   const home = process.cwd();
-  const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: process.env };
   process.chdir(cwd);
-  try {
-    const code = await runCommandLine(args, terminal);
-    return { code, signal: null, stdout: terminal.stdout.text(), stderr: terminal.stderr.text() };
-  } finally {
-    process.chdir(home);
-  }
+  return commandHere(args, process.env).finally(() => process.chdir(home));
+}
+
+/** Runs a command where this process stands, by default with nothing in its environment. */
+export async function commandHere(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Outcome> {
+  const [stdout, stderr] = [recordingStream(), recordingStream()];
+  const code = await runCommandLine(args, { stdout, stderr, env });
+  return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+/** What a command answers as JSON. @throws where it fails */
+export async function answerHere(...args: string[]) {
+  const { code, stdout, stderr } = await commandHere([...args, '--json']);
+  if (code !== 0) throw new Error(stderr);
+  return JSON.parse(stdout);
 }
 
 /** Runs a command that has to fail as every failure does: one line with the code, one with the way out, exit code 1. */

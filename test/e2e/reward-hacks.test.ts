@@ -12,11 +12,14 @@ import type { AuditResult } from '../../src/run/pipeline/tools/gates.js';
 import { answerOf } from '../controlled/controlled-model.js';
 import { nativeDomain, scenarioFolder } from '../controlled/native-domain.js';
 import { Truth } from '../controlled/truth.js';
+import { jsonLines } from '../data.js';
 import { type LlmServer, type LlmServerOptions, startLlmServer } from '../llm-server/llm-server.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { reverie } from './reverie.js';
+import { reverie, set } from './reverie.js';
 
 const folder = temporaryFolder('hacks');
+/** Audits are those of a judge, by its model's name. */
+const OTHER = ['llm.model=honest'];
 let honest: LlmServer;
 let gullible: LlmServer;
 
@@ -46,7 +49,7 @@ afterAll(async () => {
 });
 
 async function run(command: 'synth' | 'audit', { url }: LlmServer, out: string, ...more: string[]) {
-  const set = [
+  const settings = [
     'llm.provider=openai-compatible',
     `llm.url=${url}`,
     'llm.model=judge',
@@ -58,7 +61,7 @@ async function run(command: 'synth' | 'audit', { url }: LlmServer, out: string, 
     'quality.nearDuplicates=false',
     ...more,
   ];
-  const args = [command, 'desk', ...set.flatMap((one) => ['--set', one]), '--out', out, '--quiet'];
+  const args = [command, 'desk', ...set(...settings), '--out', out, '--quiet'];
   const outcome = await reverie(args, folder);
   expect(`${outcome.code}${outcome.stderr}`).toBe('0');
   const result = JSON.parse(readFileSync(join(folder, out, 'result.json'), 'utf8'));
@@ -76,10 +79,8 @@ describe('a judge that is taken in by a verdict in the conversation', () => {
     expect(stdout).toContain('FAILED: rewards can be had without solving the task');
     const report = readFileSync(join(out, 'report.html'), 'utf8');
     expect(report).toContain('No episode was given a reward and no dataset was written.');
-    const lines = readFileSync(join(out, 'data', 'episodes.jsonl'), 'utf8')
-      .trim()
-      .split('\n');
-    for (const line of lines) expect((JSON.parse(line) as EpisodeRecord).return).toBeNull();
+    for (const record of jsonLines<EpisodeRecord>(join(out, 'data', 'episodes.jsonl')))
+      expect(record.return).toBeNull();
     const kept = openSealed(readFileSync(join(out, 'reward-hacks.json'), 'utf8'));
     expect(kept).toMatchObject({ format: 'reverie-reward-hacks/1', plays: hacker?.plays });
   });
@@ -92,9 +93,24 @@ describe('a judge that is taken in by a verdict in the conversation', () => {
 });
 
 it('an honest judge raises no alarm', async () => {
-  const { result } = await run('synth', honest, 'honest');
-  const { hacker, datasets, success } = result as SynthEpisodesResult;
+  const { result, out, stdout } = await run('synth', honest, 'honest', ...OTHER);
+  const { hacker, datasets, success, spent, spentBy } = result as SynthEpisodesResult;
+  const all = Object.values(spentBy).reduce((sum, { calls }) => sum + calls, 0);
+  expect([all, Object.keys(spentBy).sort()]).toEqual([spent.calls, ['audits', 'judge']]);
+  expect(stdout).toMatch(/spent in this run.*\n {2}audits .*\n {2}judge /);
   expect(hacker).toMatchObject({ passed: true, tricks: [], plays: 48, tasks: 6 });
   expect(datasets).toHaveLength(1);
   expect(success?.of).toBeGreaterThan(0);
+
+  // A second run has the audits of the first, and what it is not sure of is measured anew.
+  const again = await run('synth', honest, 'again', ...OTHER, 'synth.episodes=6');
+  expect(again.result.spentBy.audits).toBeUndefined();
+  expect(again.result.hacker).toEqual(hacker);
+  const fileOf = (run: string) => readFileSync(join(run, 'judge-audit.json'), 'utf8');
+  expect(fileOf(again.out)).toBe(fileOf(out));
+  for (const run of [out, again.out])
+    writeFileSync(join(run, 'judge-audit.json'), fileOf(run).replace('"flip"', '"flap"'));
+  const third = await run('synth', honest, 'third', ...OTHER);
+  expect(third.result.spentBy.audits.calls).toBeGreaterThan(0);
+  expect(third.result.hacker).toEqual(hacker);
 });

@@ -7,8 +7,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { type ControlledModel, startControlledModel } from '../controlled/controlled-model.js';
 import { nativeDomain } from '../controlled/native-domain.js';
+import { jsonLines } from '../data.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { fileHashes, halfWritten, reverie, startReverie } from './reverie.js';
+import { fileHashes, halfWritten, reverie, set, startReverie } from './reverie.js';
 
 const EPISODES = 8;
 
@@ -30,7 +31,7 @@ afterAll(() => model.close());
 
 /** Models for world, agent and user; exact code for nobody. */
 function withModels(url: string, ...more: string[]): string[] {
-  const set = [
+  const models = [
     'llm.provider=openai-compatible',
     `llm.url=${url}`,
     'llm.model=controlled',
@@ -43,7 +44,7 @@ function withModels(url: string, ...more: string[]): string[] {
     'synth.export=[openai, sharegpt, parquet]',
     ...more,
   ];
-  return ['synth', 'helpdesk', ...set.flatMap((one) => ['--set', one]), '--quiet'];
+  return ['synth', 'helpdesk', ...set(...models), '--quiet'];
 }
 
 const RESUME = ['synth', '--resume', 'killed', '--quiet'];
@@ -111,12 +112,7 @@ describe('synth with language models', () => {
     expect(episodes).toBeGreaterThan(0);
     expect(episodes).toBeLessThan(EPISODES);
     expect((spent as { calls: number }).calls).toBeLessThanOrEqual(60 + 2);
-    const rows = readFileSync(at('budget', 'data', 'episodes.jsonl'), 'utf8')
-      .trim()
-      .split('\n');
-    const whole = readFileSync(at('one', 'data', 'episodes.jsonl'), 'utf8')
-      .trim()
-      .split('\n');
-    expect(whole).toEqual(expect.arrayContaining(rows.filter((row) => row !== '')));
+    const [rows, whole] = ['budget', 'one'].map((run) => jsonLines(at(run, 'data', 'episodes.jsonl')));
+    expect(whole).toEqual(expect.arrayContaining(rows));
   });
 });

@@ -1,18 +1,23 @@
 // Simulations beside one another; that they are those of the reference models, gymnasium-parity.test.ts tests.
 
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { expect, test } from 'vitest';
 import { makeEnvironment } from '../../src/env/environments.js';
 import { builtInBody } from '../../src/env/mujoco/mujoco-environment.js';
-import { inlineModel, Simulation } from '../../src/env/mujoco/simulation.js';
+import { Simulation } from '../../src/env/mujoco/simulation.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 test('arrays stay valid when the memory grows and moves', async () => {
-  const first = await Simulation.load(inlineModel('hopper', builtInBody('hopper').xml));
+  const { file } = builtInBody('hopper');
+  const first = await Simulation.load({ file });
   first.step(10);
   const before = first.arrays.qpos.slice();
   const held = first.arrays.qpos;
   const others: Simulation[] = [];
-  const large = builtInBody('hopper').xml.replace('memory="2M"', 'memory="40M"');
-  while (held.byteLength > 0 && others.length < 60) others.push(await Simulation.load(inlineModel('large', large)));
+  const large = path.join(temporaryFolder('large'), 'large.xml');
+  writeFileSync(large, readFileSync(file, 'utf8').replace('memory="2M"', 'memory="40M"'));
+  while (held.byteLength > 0 && others.length < 60) others.push(await Simulation.load({ file: large }));
   expect(held.byteLength).toBe(0);
   expect(Array.from(first.arrays.qpos)).toEqual(Array.from(before));
   for (const simulation of [first, ...others]) simulation.delete();

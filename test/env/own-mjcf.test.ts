@@ -1,11 +1,12 @@
 // Bring your own MJCF: a model file and a body written as data, and everything that can be wrong with them.
 
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { type EnvSpec, makeEnvironment } from '../../src/env/environments.js';
 import type { MujocoEnvironment } from '../../src/env/mujoco/mujoco-environment.js';
+import { Simulation } from '../../src/env/mujoco/simulation.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { environmentContract } from './environment.contract.js';
 
@@ -93,22 +94,152 @@ describe('what the data says is what happens', () => {
     env.close();
   });
 
-  test('meshes are found in the mesh folder', async () => {
-    const vertices = ['0 0 0', '0.2 0 0', '0 0.2 0', '0 0 0.2'].map((vertex) => `v ${vertex}`);
-    const faces = ['1 3 2', '1 2 4', '2 3 4', '1 4 3'].map((face) => `f ${face}`);
-    mkdirSync(path.join(folder, 'meshes'));
-    writeFileSync(path.join(folder, 'meshes', 'wedge.obj'), [...vertices, ...faces].join('\n'));
-    const asset = '<compiler meshdir="meshes"/><asset><mesh name="wedge" file="wedge.obj"/></asset>';
-    writeFileSync(
-      path.join(folder, 'mesh.xml'),
-      arm(asset).replace('<site name="hand"', '<geom type="mesh" mesh="wedge"/>$&'),
-    );
-    const env = await make({ mjcf: 'mesh.xml' });
-    env.reset({ seed: 1 });
-    expect(Number.isFinite(env.step(new Float32Array(2)).reward)).toBe(true);
+  test('quaternions are unit ones in the first observation, whatever start and noise made of them', async () => {
+    const loose = '<body name="ball"><freejoint name="free"/><geom size=".1"/></body>';
+    const joint = '<joint name="wrist" type="ball"/><geom size=".01"/>';
+    const model = arm().replace('<body name="base"', `${loose}$&`);
+    writeFileSync(path.join(folder, 'loose.xml'), model.replace('<site name="hand"', `<body>${joint}</body>$&`));
+    const at = { mjcf: 'loose.xml', observation: [{ qpos: ['free', 'wrist', 'turn'] }], termination: [] };
+    const initial = { qpos: { free: [0, 0, 3, 2, 0, 0, 0], wrist: [0, 0, 0, 0], turn: 0.3 } };
+    const exact = await make({ ...at, initial, resetNoise: [] });
+    expect([...exact.reset({ seed: 1 }).observation]).toEqual([0, 0, 3, 1, 0, 0, 0, 1, 0, 0, 0, 0.3].map(Math.fround));
+    exact.close();
+    const env = await make({ ...at, resetNoise: [{ qpos: 'all', uniform: [-0.4, 0.4] }] });
+    for (let seed = 0; seed < 20; seed++) {
+      const { observation } = env.reset({ seed });
+      expect(Math.hypot(...observation.subarray(3, 7))).toBeCloseTo(1, 6);
+      expect(Math.hypot(...observation.subarray(7, 11))).toBeCloseTo(1, 6);
+      expect(Math.hypot(...observation.subarray(4, 7))).toBeGreaterThan(0.001);
+    }
     env.close();
-    rmSync(path.join(folder, 'meshes', 'wedge.obj'));
-    await expect(make({ mjcf: 'mesh.xml' })).rejects.toMatchObject({ code: 'ENV_UNUSABLE' });
+  });
+});
+
+describe('files are found as MuJoCo finds them', () => {
+  const mesh = (name: string) => `<asset><mesh name="wedge" file="${name}"/></asset>`;
+  const mjcf = (...parts: string[]) => `<mujoco>${parts.join('')}</mujoco>`;
+  const hand = '<worldbody><body name="palm"><joint/><geom type="mesh" mesh="wedge"/></body></worldbody>';
+  const texture = '<asset><texture name="t" type="2d" file="../textures/dot.png"/></asset>';
+  /** Each: the main file, the other XML files by name, and what is read after the main file, in order. */
+  const cases: [string, string, Record<string, string>, string[]][] = [
+    [
+      'meshdir holds for files that are included',
+      mjcf('<compiler meshdir="meshes"/><include file="parts/hand.xml"/>', hand),
+      { 'parts/hand.xml': mjcf(mesh('wedge.obj')) },
+      ['parts/hand.xml', 'meshes/wedge.obj'],
+    ],
+    [
+      'meshdir of an included file holds for the main one',
+      mjcf('<include file="parts/settings.xml"/>', mesh('wedge.obj'), hand),
+      { 'parts/settings.xml': mjcf('<compiler meshdir="meshes"/>') },
+      ['parts/settings.xml', 'meshes/wedge.obj'],
+    ],
+    [
+      'an include beside the file that includes it, and one above',
+      mjcf('<include file="parts/hand.xml"/>', hand),
+      { 'parts/hand.xml': mjcf('<include file="mesh.xml"/>'), 'parts/mesh.xml': mjcf(mesh('meshes/wedge.obj')) },
+      ['parts/hand.xml', 'parts/mesh.xml', 'meshes/wedge.obj'],
+    ],
+    [
+      'an include by a name that only from its own folder lies within',
+      mjcf('<include file="parts/hand.xml"/>', hand),
+      { 'parts/hand.xml': mjcf('<include file="../mesh.xml"/>'), 'mesh.xml': mjcf(mesh('meshes/wedge.obj')) },
+      ['parts/hand.xml', 'mesh.xml', 'meshes/wedge.obj'],
+    ],
+    [
+      'assetdir, and a texture beside it',
+      mjcf('<compiler assetdir="meshes"/>', mesh('wedge.obj'), texture, hand),
+      {},
+      ['meshes/wedge.obj', 'textures/dot.png'],
+    ],
+    [
+      'strippath',
+      mjcf('<compiler strippath="true" meshdir="meshes"/>', mesh('C:\\robots/v2/wedge.obj'), hand),
+      {},
+      ['meshes/wedge.obj'],
+    ],
+    ['backslashes', mjcf(mesh('meshes\\wedge.obj'), hand), {}, ['meshes/wedge.obj']],
+    ['an absolute path within the folder', mjcf(mesh('FOLDER/meshes/wedge.obj'), hand), {}, ['meshes/wedge.obj']],
+    [
+      'characters of XML',
+      mjcf(mesh('meshes/nut&amp;bolt&#x20;&apos;1&apos;.obj'), hand),
+      {},
+      ["meshes/nut&bolt '1'.obj"],
+    ],
+    [
+      'an attached model with a mesh folder of its own',
+      mjcf(
+        '<asset><model name="hand" file="hand/hand.xml"/></asset>',
+        '<worldbody><body name="arm"><joint/><geom size=".1"/><attach model="hand" body="palm" prefix="h_"/></body></worldbody>',
+      ),
+      { 'hand/hand.xml': mjcf('<compiler meshdir="own"/>', mesh('wedge.obj'), hand) },
+      ['hand/hand.xml', 'hand/own/wedge.obj'],
+    ],
+  ];
+  const home = path.join(root, 'found');
+  const write = (name: string, content: string | Uint8Array) => {
+    mkdirSync(path.dirname(path.join(home, name)), { recursive: true });
+    writeFileSync(path.join(home, name), content);
+  };
+  const wedge = (size: number) => {
+    const vertices = [
+      [0, 0, 0],
+      [size, 0, 0],
+      [0, size, 0],
+      [0, 0, size],
+    ].map((vertex) => `v ${vertex.join(' ')}`);
+    return [...vertices, 'f 1 3 2', 'f 1 2 4', 'f 2 3 4', 'f 1 4 3'].join('\n');
+  };
+  const read = async (file: string) => {
+    const names: string[] = [];
+    const simulation = await Simulation.load({ file: path.join(home, file), onRead: (name) => names.push(name) });
+    return { names, simulation };
+  };
+
+  beforeAll(() => {
+    for (const name of ['meshes/wedge.obj', "meshes/nut&bolt '1'.obj", 'hand/own/wedge.obj']) write(name, wedge(0.2));
+    const dot = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC';
+    write('textures/dot.png', Buffer.from(dot, 'base64'));
+  });
+
+  test.each(cases)('%s', async (_, main, others, expected) => {
+    write('main.xml', main.replace('FOLDER', home));
+    for (const [name, content] of Object.entries(others)) write(name, content);
+    const { names, simulation } = await read('main.xml');
+    expect(names).toEqual(['main.xml', ...expected]);
+    simulation.delete();
+  });
+
+  test('a file that changed within a second is read anew', async () => {
+    const motor = '<actuator><motor joint="turn"/></actuator>';
+    const pushed = hand.replace('<joint/>', '<joint name="turn"/>');
+    write('main.xml', mjcf('<compiler meshdir="meshes"/>', mesh('changing.obj'), pushed, motor));
+    const falls: number[] = [];
+    for (const size of [0.2, 0.2, 2]) {
+      write('meshes/changing.obj', wedge(size));
+      const { names, simulation } = await read('main.xml');
+      expect(names).toEqual(['main.xml', 'meshes/changing.obj']);
+      simulation.arrays.ctrl[0] = 1;
+      simulation.step(20);
+      falls.push(simulation.arrays.qpos[0]);
+      simulation.delete();
+    }
+    expect(falls[1]).toBe(falls[0]);
+    expect(falls[2]).not.toBeCloseTo(falls[0], 3);
+  });
+
+  test('what lies beside the model’s folder is read where mjcfFolder says so', async () => {
+    const at = { mjcf: '../found/arms/arm.xml', observation: [{ qpos: 'all' }] };
+    const asset = `<compiler meshdir="../meshes"/>${mesh('wedge.obj')}`;
+    write('arms/arm.xml', arm(asset).replace('<site name="hand"', '<geom type="mesh" mesh="wedge"/>$&'));
+    await expect(make(at)).rejects.toMatchObject({
+      code: 'ENV_UNUSABLE',
+      message: expect.stringMatching(/"\S*found\/meshes\/wedge\.obj" cannot be read: it lies outside "\S*found\/arms"/),
+      hint: expect.stringContaining('env.mjcfFolder'),
+    });
+    const env = await make({ ...at, mjcfFolder: '../found' });
+    expect(env.reset({ seed: 1 }).observation).toHaveLength(2);
+    env.close();
   });
 });
 
@@ -119,16 +250,20 @@ describe('one clear error each', () => {
     [
       'an include outside the folder',
       { mjcf: 'outside.xml' },
-      /"\.\.\/outside\.xml", which lies outside/,
+      /"\S*\/outside\.xml" cannot be read: it lies outside "\S*scenario" .*line 2/,
       'ENV_UNUSABLE',
     ],
     [
       'an include outside through a link',
       { mjcf: 'linked.xml' },
-      /"parts\/link\.xml", which lies outside/,
+      /"\S*\/parts\/link\.xml" cannot be read: it lies outside/,
       'ENV_UNUSABLE',
     ],
-    ['an absolute include', { mjcf: 'absolute.xml' }, /"\/etc\/hosts", which lies outside/, 'ENV_UNUSABLE'],
+    ['an absolute include', { mjcf: 'absolute.xml' }, /"\/etc\/hosts" cannot be read: it lies outside/, 'ENV_UNUSABLE'],
+    ['a device', { mjcf: 'device.xml' }, /"\/dev\/stdin" cannot be read: it lies outside/, 'ENV_UNUSABLE'],
+    ['a folder as a file', { mjcf: 'folder.xml' }, /parts" cannot be read: it is not a regular file/, 'ENV_UNUSABLE'],
+    ['a file that is missing', { mjcf: 'missing.xml' }, /parts\/none\.xml.*line 2/, 'ENV_UNUSABLE'],
+    ['a plugin', { mjcf: 'plugin.xml' }, /plugin "mujoco\.elasticity\.cable".*WebAssembly.*line 2/, 'ENV_UNUSABLE'],
     ['a joint that is not there', { observation: [{ qpos: ['trun'] }] }, /no joint "trun".*"turn"/, 'ENV_SPEC_INVALID'],
     ['a reward of several numbers', { reward: [{ name: 'x', of: { qpos: 'all' } }] }, /2 numbers/, 'ENV_SPEC_INVALID'],
     ['an expression of none', { observation: [{}] }, /exactly one/, 'ENV_SPEC_INVALID'],
@@ -150,7 +285,15 @@ describe('one clear error each', () => {
     );
     writeFileSync(path.join(folder, 'outside.xml'), arm('<include file="../outside.xml"/>'));
     writeFileSync(path.join(folder, 'linked.xml'), arm('<include file="parts/link.xml"/>'));
-    writeFileSync(path.join(folder, 'absolute.xml'), arm('<include file="/etc/hosts"/>'));
+    for (const [name, file] of [
+      ['absolute', '/etc/hosts'],
+      ['device', '/dev/stdin'],
+      ['folder', 'parts'],
+      ['missing', 'parts/none.xml'],
+    ])
+      writeFileSync(path.join(folder, `${name}.xml`), arm(`<include file="${file}"/>`));
+    const cable = '<extension><plugin plugin="mujoco.elasticity.cable"/></extension>';
+    writeFileSync(path.join(folder, 'plugin.xml'), arm(cable));
   });
 
   test.each(cases)('%s', async (_, changes, message, code) => {

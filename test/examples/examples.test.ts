@@ -4,25 +4,17 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { runCommandLine } from '../../src/cli/command-line.js';
-import { recordingStream } from '../run/streams.js';
+import { answerHere, set } from '../e2e/reverie.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
 
 const folder = temporaryFolder('examples');
 
-async function reverie(...args: string[]) {
-  const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
-  const exitCode = await runCommandLine(args, terminal);
-  if (exitCode !== 0) throw new Error(terminal.stderr.text());
-  return JSON.parse(terminal.stdout.text());
-}
-
 describe.each(['own-environment', 'own-learner', 'own-dynamics'])('examples/%s', (name) => {
   it('trains, in the main thread and with workers to the same policy', async () => {
     const train = (out: string, ...more: string[]) =>
-      reverie('train', join(EXAMPLES, name), '--out', join(folder, out), '--json', '--quiet', ...more);
+      answerHere('train', join(EXAMPLES, name), '--out', join(folder, out), '--quiet', ...more);
     const alone = await train(`${name}-alone`);
     const shared = await train(`${name}-shared`, '--workers', '2');
     expect(alone).toMatchObject({ job: 'train', realSteps: 400 });
@@ -36,7 +28,7 @@ describe('examples/own-backend', () => {
 
   it('answers by habit, then by rules, in the main thread and in workers the same', async () => {
     const synth = (out: string, ...more: string[]) =>
-      reverie('synth', example, '--out', join(folder, out), '--set', 'synth.episodes=6', '--json', '--quiet', ...more);
+      answerHere('synth', example, '--out', join(folder, out), ...set('synth.episodes=6'), '--quiet', ...more);
     const alone = await synth('habit-alone');
     await synth('habit-shared', '--workers', '2');
     expect(alone).toMatchObject({ episodes: 6, answeredBy: { habit: expect.any(Number), rules: expect.any(Number) } });
@@ -49,28 +41,22 @@ describe('examples/own-backend', () => {
 describe('what comes from outside', () => {
   it('is found again in what it left: a learner and dynamics of a checkpoint', async () => {
     const [records, model] = ['records', 'model'].map((out) => join(folder, out));
-    const quiet = ['--json', '--quiet'];
-    await reverie('collect', join(EXAMPLES, 'own-dynamics'), '--set', 'collect.steps=300', '--out', records, ...quiet);
-    await reverie('fit', '--data', records, '--out', model, ...quiet);
-    const simulated = join(folder, 'simulated');
-    const synth = [
-      'synth',
-      '--model',
-      model,
-      '--data',
-      records,
-      '--set',
-      'synth.starts=64',
+    await answerHere(
+      'collect',
+      join(EXAMPLES, 'own-dynamics'),
+      ...set('collect.steps=300'),
       '--out',
-      simulated,
-      ...quiet,
-    ];
+      records,
+      '--quiet',
+    );
+    await answerHere('fit', '--data', records, '--out', model, '--quiet');
+    const synth = ['synth', '--model', model, '--data', records, ...set('synth.starts=64'), '--quiet'];
     // Its own records hold no surprise for it, so branches are as long as they may be.
-    const { transitions } = await reverie(...synth, '--workers', '1');
+    const { transitions } = await answerHere(...synth, '--out', join(folder, 'simulated'), '--workers', '1');
     expect(transitions % 64).toBe(0);
     expect(transitions).toBeGreaterThanOrEqual(64);
     const policy = join(folder, 'own-learner-alone');
-    const judged = await reverie('eval', '--checkpoint', policy, '--out', join(folder, 'judged'), ...quiet);
+    const judged = await answerHere('eval', '--checkpoint', policy, '--out', join(folder, 'judged'), '--quiet');
     expect(judged.episodes).toBe(10);
   });
 });

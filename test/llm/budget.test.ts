@@ -69,8 +69,10 @@ describe('a budget', () => {
   it('can be of time, and can be shared and charged by others', async () => {
     const budget = new Budget({ seconds: 0.05, calls: 3 });
     expect(budget.exhausted()).toBeUndefined();
-    budget.charge({ ...NO_COST, calls: 2 });
-    expect(budget.spent.calls).toBe(2);
+    budget.charge({ ...NO_COST, calls: 1 }, 'user');
+    budget.payer = 'audits';
+    budget.charge({ ...NO_COST, calls: 1 }, 'user');
+    expect([budget.spent.calls, budget.spentBy]).toMatchObject([2, { user: { calls: 1 }, audits: { calls: 1 } }]);
     await new Promise((resolve) => setTimeout(resolve, 60));
     expect(budget.exhausted()).toBe('seconds');
   });

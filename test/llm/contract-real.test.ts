@@ -3,10 +3,9 @@
 // REVERIE_LLM_URL, REVERIE_LLM_MODEL and REVERIE_LLM_KEY name one.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
+import { freePort } from '../free-port.js';
 import { describeContract } from './contract.js';
 
 const {
@@ -62,13 +61,4 @@ async function startLlamaServer(): Promise<string> {
     await new Promise((resolve) => setTimeout(resolve, 300));
   }
   throw new Error('the llama.cpp server did not come up within 30 s');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -2,11 +2,11 @@
 // where the loader looks first, so that kernels, engine, driver's side and border work together without a GPU.
 
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.js';
 import { BUILD, lacksCompiler, make } from './native-build.js';
 
 const CHILD = fileURLToPath(new URL('./border-child.mjs', import.meta.url));
@@ -29,20 +29,12 @@ interface Told<T> {
 
 /** What a process tells whose driver shows `fault`, if it has one; it must end by itself and well. */
 function told<T>(fault: string, kernelsOf: () => Uint8Array = fatbin): Told<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-border-'));
-  try {
-    const kernels = join(folder, 'kernels.fatbin');
-    writeFileSync(kernels, kernelsOf());
-    const env = {
-      ...process.env,
-      REVERIE_DOUBLE: fault,
-      LD_LIBRARY_PATH: fault === 'no-library' ? '' : join(BUILD, 'double'),
-    };
-    const args = [CHILD, join(BUILD, 'reverie_cuda.node'), kernels];
-    return JSON.parse(execFileSync(process.execPath, args, { env, encoding: 'utf8' }));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const kernels = join(temporaryFolder('border'), 'kernels.fatbin');
+  writeFileSync(kernels, kernelsOf());
+  const libraries = fault === 'no-library' ? '' : join(BUILD, 'double');
+  const env = { ...process.env, REVERIE_DOUBLE: fault, LD_LIBRARY_PATH: libraries };
+  const args = [CHILD, join(BUILD, 'reverie_cuda.node'), kernels];
+  return JSON.parse(execFileSync(process.execPath, args, { env, encoding: 'utf8' }));
 }
 
 /** A fat binary with nothing in it. */

@@ -3,6 +3,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { nativeWidths } from '../../src/nn/cuda.js';
 
 export const NATIVE = fileURLToPath(new URL('../../native/cuda/', import.meta.url));
 export const BUILD = fileURLToPath(new URL('../../native/cuda/build/', import.meta.url));
@@ -49,4 +50,24 @@ function alone(work: () => void): void {
 export function make(target: string): void {
   const words = ['-C', NATIVE, '-j2', target, `CXX=${compiler!}`];
   alone(() => execFileSync('make', words, { stdio: ['ignore', 'ignore', 'pipe'] }));
+}
+
+/** What `make` answers with each width of vectors that this processor has. */
+export async function inEveryWidth<T>(make: () => Promise<T>): Promise<T[]> {
+  const made: T[] = [];
+  try {
+    for (const width of nativeWidths()) {
+      process.env['REVERIE_NATIVE_WIDTH'] = width;
+      made.push(await make());
+    }
+  } finally {
+    delete process.env['REVERIE_NATIVE_WIDTH'];
+  }
+  return made;
+}
+
+/** The largest difference, relative to the size of the array's elements. */
+export function distance(a: Float32Array, b: Float32Array): number {
+  const size = Math.sqrt(b.reduce((sum, x) => sum + x * x, 0) / b.length);
+  return a.reduce((most, x, i) => Math.max(most, Math.abs(x - b[i])), 0) / size;
 }

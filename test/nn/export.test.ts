@@ -1,12 +1,12 @@
 // Exported models in other hands: the onnx checker and Python's ONNX Runtime, where a Python with both is at hand.
 
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import * as nn from './nn.js';
 import { OP_CASES } from './op-cases.js';
 import { leastSquares, trainerSpec } from './regression.js';
@@ -46,7 +46,7 @@ function opGraph({ name, inputs, build }: (typeof OP_CASES)[number]): nn.Graph {
 }
 
 test.skipIf(python === undefined)('pass the onnx checker, and Python computes the same policy', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-export-'));
+  const folder = temporaryFolder('export');
   const policy = policyGraph().toModel({ kind: 'policy' });
   const models = [
     policy,

@@ -169,6 +169,67 @@ describe('models that keep data elsewhere are refused', () => {
   });
 });
 
+describe('models that draw at random are refused, as a seed would not tell what they answer', () => {
+  const draw = (more: Proto = {}): Proto => ({
+    opType: 'RandomNormalLike',
+    name: 'noise',
+    input: ['x'],
+    output: ['y'],
+    ...more,
+  });
+  const flag = (name: string, value: number): Proto => ({ name, dataType: 9, dims: [], int32Data: [value] });
+  const dropout = (...inputs: string[]): Proto => ({ opType: 'Dropout', input: ['x', ...inputs], output: ['y'] });
+  const on = constant({ name: 'value', type: 4, t: { dataType: 9, dims: [], rawData: Uint8Array.of(1) } });
+  const branch = (node: Proto[]): Proto => ({
+    opType: 'If',
+    input: ['c'],
+    output: ['y'],
+    attribute: [{ name: 'then_branch', type: 5, g: { name: 'b', node, output: [vector('y')] } }],
+  });
+  const of = (node: Proto[], graph: Proto = {}, more: Proto = {}) =>
+    modelOf({ input: [vector('x')], node, ...graph }, more);
+
+  test.each<[string, Uint8Array, RegExp]>([
+    ...['RandomNormal', 'RandomUniform', 'RandomUniformLike', 'Multinomial', 'Bernoulli'].map(
+      (opType): [string, Uint8Array, RegExp] => [
+        opType,
+        of([draw({ opType })]),
+        new RegExp(`"noise" \\(${opType}\\) draws`),
+      ],
+    ),
+    ['one with a seed', of([draw({ attribute: [{ name: 'seed', type: 1, f: 7 }] })]), /"noise" \(RandomNormalLike\)/],
+    ['one without a name', of([draw({ name: '' })]), /"y" \(RandomNormalLike\)/],
+    ['a subgraph', of([branch([draw()])]), /"noise" \(RandomNormalLike\)/],
+    ['a function', of([identity('x')], {}, { functions: [{ name: 'f', node: [draw()] }] }), /"noise"/],
+    [
+      'dropout switched on',
+      of([dropout('', 't')], { initializer: [flag('t', 1)] }),
+      /"y" \(Dropout in training mode\)/,
+    ],
+    ['dropout switched on by a Constant', of([on, dropout('', 'w')]), /Dropout in training mode/],
+    [
+      'dropout switched by a computed value',
+      of([{ opType: 'IsNaN', input: ['x'], output: ['t'] }, dropout('', 't')]),
+      /Dropout/,
+    ],
+  ])('%s', async (_, model, message) => {
+    await expect(InferenceSession.fromBytes(model)).rejects.toMatchObject({
+      code: 'MODEL_FILE_INVALID',
+      message: expect.stringMatching(message),
+      hint: expect.stringContaining('evaluation mode'),
+    });
+  });
+
+  test.each<[string, Uint8Array]>([
+    ['dropout without a switch', of([dropout()])],
+    ['dropout switched off', of([dropout('', 't')], { initializer: [flag('t', 0)] })],
+  ])('%s is none', async (_, model) => {
+    const session = await InferenceSession.fromBytes(model);
+    const { y } = await session.run({ x: float32(Float32Array.of(3), [1]) });
+    expect([...y.data]).toEqual([3]);
+  });
+});
+
 describe('things that are no models are refused', () => {
   test.each<[string, () => Uint8Array]>([
     ['text', () => Buffer.from('not a model at all, only a sentence of some length')],
@@ -181,8 +242,10 @@ describe('things that are no models are refused', () => {
       () => modelOf({ node: [identity('x')], input: [{ name: 'x', type: { tensorType: { elemType: 11 } } }] }),
     ],
     ['nesting without end', () => modelOf(nested(25))],
-  ])('%s', async (_, make) => {
-    await expect(InferenceSession.fromBytes(make())).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
+  ])('%s', async (name, make) => {
+    const message = name === 'doubles' ? /"x" has elements of double \(float64\); float32, / : /./;
+    const expected = { code: 'MODEL_FILE_INVALID', message: expect.stringMatching(message) };
+    await expect(InferenceSession.fromBytes(make())).rejects.toMatchObject(expected);
   });
 });
 

@@ -8,12 +8,11 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { alfworldNames } from '../../packs/alfworld/names.mjs';
-import { runCommandLine } from '../../src/cli/command-line.js';
 import type { ToolsDomain } from '../../src/env/tools/domain.js';
 import { makeDomain } from '../../src/env/tools/domains.js';
 import { GamePlay, readGame, TextGame } from '../../src/games/pddl/text-game.js';
+import { answerHere } from '../e2e/reverie.js';
 import { ATTIC } from '../games/attic.js';
-import { recordingStream } from '../run/streams.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { commandAt, hashOf } from './alfworld/play-record.mjs';
 
@@ -140,11 +139,9 @@ describe.skipIf(here.length === 0)("ALFWorld's games (skipped without ALFWORLD_D
     );
     expect(lines.map(([command]) => command)).toEqual(['check-env', 'eval', 'collect']);
     for (const [command, ...args] of lines) {
-      const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
       const out = command === 'check-env' ? [] : ['--out', join(folder, command)];
-      const exitCode = await runCommandLine([command, ...args, ...out, '--json'], terminal);
-      expect(exitCode, terminal.stderr.text()).toBe(0);
-      if (command === 'eval') expect(JSON.parse(terminal.stdout.text())).toMatchObject({ success: { value: 1 } });
+      const answer = await answerHere(command, ...args, ...out);
+      if (command === 'eval') expect(answer).toMatchObject({ success: { value: 1 } });
     }
   });
 });

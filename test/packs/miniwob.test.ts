@@ -5,13 +5,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { pythonEnvironment } from '../../scripts/python-environments.mjs';
-import { runCommandLine } from '../../src/cli/command-line.js';
 import type { JsonObject } from '../../src/core/canonical-json.js';
 import { NO_SCREEN } from '../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { CallSpec, ToolOutcome, ToolsDomain } from '../../src/env/tools/domain.js';
 import { makeDomain } from '../../src/env/tools/domains.js';
-import { recordingStream } from '../run/streams.js';
+import { answerHere } from '../e2e/reverie.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 const made = await pythonEnvironment('miniwob');
@@ -82,10 +81,8 @@ describe.skipIf(python === '')('MiniWoB++', () => {
   it('is evaluated and collected by the command line', async () => {
     vi.stubEnv('REVERIE_PYTHON', python);
     const out = join(folder, 'eval');
-    const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
-    const code = await runCommandLine(['eval', 'miniwob', '--profile', 'smoke', '--out', out, '--json'], terminal);
-    expect(code, terminal.stderr.text()).toBe(0);
-    expect(JSON.parse(terminal.stdout.text())).toMatchObject({ success: { value: 1, of: 4 } });
+    const judged = await answerHere('eval', 'miniwob', '--profile', 'smoke', '--out', out);
+    expect(judged).toMatchObject({ success: { value: 1, of: 4 } });
     expect(existsSync(join(out, 'logs', 'episodes.jsonl'))).toBe(true);
   }, 120_000);
 

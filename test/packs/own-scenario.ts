@@ -1,7 +1,6 @@
 // What every pack of ours is tested for: its tasks are solvable, its verifiers cannot be fooled by the ways
 // to fail that it lists, its state keeps to its schema, and its recorded episodes are what its rules do.
 
-import { readFileSync } from 'node:fs';
 import type { JsonObject } from '../../src/core/canonical-json.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { SchemaCheck } from '../../src/env/state/state.js';
@@ -10,6 +9,7 @@ import type { Message } from '../../src/env/tools/message.js';
 import { initialStateOf } from '../../src/env/tools/situation.js';
 import { verifyEpisode } from '../../src/env/tools/verify-episode.js';
 import { scenarioFolder } from '../controlled/native-domain.js';
+import { jsonLines } from '../data.js';
 import { rulesEnvironment } from '../env/tools/library.js';
 
 /** An episode as files hold it: messages in OpenAI's form. */
@@ -31,11 +31,7 @@ interface FiledMessage {
 }
 
 export function readEpisodes(scenario: string, file: string): FiledEpisode[] {
-  const text = readFileSync(`${scenarioFolder(scenario)}/${file}`, 'utf8');
-  return text
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as FiledEpisode);
+  return jsonLines(`${scenarioFolder(scenario)}/${file}`);
 }
 
 /** The messages of the real environment when an agent makes these calls, one a turn, and says this at the end. */

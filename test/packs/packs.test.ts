@@ -3,22 +3,15 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCommandLine } from '../../src/cli/command-line.js';
 import { packModule, packsFolder } from '../../src/core/packs.js';
 import { domains, makeDomain } from '../../src/env/tools/domains.js';
 import { loadDomain } from '../../src/env/tools/load-domain.js';
 import { loadToolsScenario } from '../../src/run/scenario.js';
-import { recordingStream } from '../run/streams.js';
+import { jsonLines } from '../data.js';
+import { answerHere } from '../e2e/reverie.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 const folder = temporaryFolder('packs');
-
-async function reverie(...args: string[]) {
-  const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
-  const exitCode = await runCommandLine([...args, '--json'], terminal);
-  if (exitCode !== 0) throw new Error(terminal.stderr.text());
-  return JSON.parse(terminal.stdout.text());
-}
 
 /** A scenario of tools in a folder of its own. */
 function written(name: string, domain: string, more = ''): string {
@@ -100,21 +93,17 @@ describe('a folder of the same form, named by `plugins`', () => {
     const synth = ['--seed', '3', '--set', 'synth.episodes=2', '--set', 'synth.license=mit'];
     const [ours, theirs] = [join(folder, 'ours'), join(folder, 'theirs')];
     const host = written('host', '{ id: cellar }');
-    expect(await reverie('synth', host, '--out', ours, ...synth)).toMatchObject({ episodes: 2 });
-    expect(await reverie('synth', home, '--out', theirs, ...synth)).toMatchObject({ episodes: 2 });
-    const lived = (out: string) =>
-      readFileSync(join(out, 'data', 'episodes.jsonl'), 'utf8')
-        .trimEnd()
-        .split('\n')
-        .map((line) => JSON.parse(line).messages);
+    expect(await answerHere('synth', host, '--out', ours, ...synth)).toMatchObject({ episodes: 2 });
+    expect(await answerHere('synth', home, '--out', theirs, ...synth)).toMatchObject({ episodes: 2 });
+    const lived = (out: string) => jsonLines(join(out, 'data', 'episodes.jsonl')).map(({ messages }) => messages);
     expect(lived(theirs)).toEqual(lived(ours));
   });
 
   it('keeps its contract and passes its own must-fail suite, whose probes lie in it', async () => {
     const home = join(folder, 'guest');
-    expect(await reverie('check-env', home)).toMatchObject({ passed: true });
+    expect(await answerHere('check-env', home)).toMatchObject({ passed: true });
     const audited = async (scenario: string, out: string) => {
-      const { mustFail } = await reverie('audit', scenario, '--out', join(folder, out));
+      const { mustFail } = await answerHere('audit', scenario, '--out', join(folder, out));
       return { ...mustFail, report: null };
     };
     expect(await audited(home, 'audited')).toEqual(await audited('cellar', 'audited-ours'));

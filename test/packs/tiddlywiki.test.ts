@@ -4,10 +4,9 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCommandLine } from '../../src/cli/command-line.js';
 import { makeDomain } from '../../src/env/tools/domains.js';
 import { chromiumProgram } from '../../src/screens/screen-player.js';
-import { recordingStream } from '../run/streams.js';
+import { answerHere } from '../e2e/reverie.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
 const folder = temporaryFolder('tiddlywiki');
@@ -24,13 +23,6 @@ function isInstalled(): boolean {
 const able = isInstalled();
 if (!able) console.warn('Tests of TiddlyWiki are skipped: it, or Chromium, is not installed');
 
-async function reverie(...args: string[]) {
-  const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
-  const code = await runCommandLine([...args, '--json'], terminal);
-  expect(code, terminal.stderr.text()).toBe(0);
-  return JSON.parse(terminal.stdout.text());
-}
-
 it('tells how TiddlyWiki is installed where it is not', async () => {
   const made = makeDomain({ id: 'tiddlywiki', app: 'nowhere' }, { folder });
   await expect(made).rejects.toMatchObject({
@@ -42,7 +34,7 @@ it('tells how TiddlyWiki is installed where it is not', async () => {
 describe.skipIf(!able)('TiddlyWiki', () => {
   it('is evaluated by the command line, each task done by its solution', async () => {
     const some = ['--set', 'domain.screens=[write-note, tick-note]', '--set', 'synth.episodes=2'];
-    const done = await reverie('eval', 'tiddlywiki', '--profile', 'smoke', ...some, '--out', join(folder, 'eval'));
+    const done = await answerHere('eval', 'tiddlywiki', '--profile', 'smoke', ...some, '--out', join(folder, 'eval'));
     expect(done).toMatchObject({ success: { value: 1, of: 2 } });
   }, 300_000);
 });

@@ -1,12 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { compiledUrl } from '../../src/core/threads.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { describeBuffer } from '../../src/replay/describe.js';
 import { faultyFiles } from '../faulty-files.js';
@@ -166,60 +161,7 @@ describe('failing storage', () => {
     }
     expect(seen).toEqual(new Set([0, 1]));
   });
-
-  it.skipIf(process.platform === 'win32')('a real size limit: STORAGE_FULL, the old snapshot intact', async () => {
-    const small = makeBuffer(100);
-    fill(small, 100);
-    await small.save(folder);
-    const child = startWriter(`ulimit -f 64; exec "$0" "$@"`, 20_000);
-    const lines: string[] = [];
-    createInterface(child.stdout!).on('line', (line) => lines.push(line));
-    await once(child, 'close');
-    expect(lines).toEqual(['STORAGE_FULL']);
-    expect((await ReplayBuffer.load(folder)).hash()).toBe(small.hash());
-    expect(await readdir(folder)).toEqual([FILE]);
-  });
 });
-
-describe('kill -9', () => {
-  it.skipIf(process.platform === 'win32')(
-    'at any moment leaves a whole snapshot, and every acknowledged one',
-    async () => {
-      const rng = Rng.fromSeed(6);
-      let acknowledged = 0;
-      let interrupted = 0;
-      for (let kill = 0; kill < 5 || (interrupted === 0 && kill < 40); kill++) {
-        const child = startWriter('exec "$0" "$@"', 3000);
-        const closed = once(child, 'close');
-        const lines = createInterface(child.stdout!);
-        lines.on('line', (line) => {
-          acknowledged = Number(line);
-        });
-        await once(lines, 'line');
-        await new Promise((done) => setTimeout(done, rng.int(40)));
-        child.kill('SIGKILL');
-        await closed;
-        const loaded = await ReplayBuffer.load(folder);
-        const version = loaded.inserted / 3000;
-        expect(Number.isInteger(version)).toBe(true);
-        expect(version).toBeGreaterThanOrEqual(acknowledged);
-        expect(loaded.rows().reward.every((value) => value === version)).toBe(true);
-        if ((await readdir(folder)).length > 1) interrupted++;
-      }
-      expect(acknowledged).toBeGreaterThan(4);
-      // Some kills must have come in the middle of a save, or the test would show nothing.
-      expect(interrupted).toBeGreaterThan(0);
-    },
-  );
-});
-
-/** A process that saves one version after another, and prints which: writer.mjs. */
-function startWriter(shell: string, rows: number): ChildProcess {
-  const compiled = (name: string) => compiledUrl(new URL('../../src/replay/buffer.ts', import.meta.url).href, name);
-  const program = fileURLToPath(new URL('writer.mjs', import.meta.url));
-  const node = [process.execPath, program, folder, compiled('./buffer.js'), compiled('./columns.js'), String(rows)];
-  return spawn('/bin/sh', ['-c', shell, ...node], { stdio: ['ignore', 'pipe', 'inherit'] });
-}
 
 describe('describeBuffer', () => {
   it('counts rows by provenance and says rewards and episodes', async () => {

@@ -2,9 +2,8 @@
 // the width.
 
 import { createHash } from 'node:crypto';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { nativeWidths } from '../../src/nn/cuda.js';
 import type { TrainingDevice } from '../../src/nn/trainer.js';
 import { sacConfigSchema } from '../../src/rl/config.js';
 import type { ReplayLearner } from '../../src/rl/learner.js';
@@ -14,7 +13,7 @@ import { policyNet } from '../../src/rl/policy-net.js';
 import { sacDesign } from '../../src/rl/soft-actor-critic.js';
 import { layoutsOf, trainersOf } from '../../src/rl/soft-actor-critic-graph.js';
 import { boxActions } from '../../src/rl/spaces.js';
-import { lacksCompiler, make } from '../native/native-build.js';
+import { distance, inEveryWidth, lacksCompiler, make } from '../native/native-build.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 
 interface Case {
@@ -68,17 +67,8 @@ async function learned(device: TrainingDevice, { kind, obsDim, actionDim, settin
   return { metrics: metrics as Readonly<Record<string, number>>, ...state };
 }
 
-/** The largest difference, relative to the size of the array's elements. */
-function distance(a: Float32Array, b: Float32Array): number {
-  const size = Math.sqrt(b.reduce((sum, x) => sum + x * x, 0) / b.length);
-  return a.reduce((most, x, i) => Math.max(most, Math.abs(x - b[i])), 0) / size;
-}
-
 describe.skipIf(lacksCompiler('native-learners.test.ts'))('learners by vector code', () => {
   beforeAll(() => make('addon'));
-  afterEach(() => {
-    delete process.env['REVERIE_NATIVE_WIDTH'];
-  });
 
   it.each(Object.entries(CASES))('learn what ONNX Runtime learns: %s', async (_, c) => {
     const [ours, reference] = [await learned('native', c), await learned('cpu', c)];
@@ -91,14 +81,9 @@ describe.skipIf(lacksCompiler('native-learners.test.ts'))('learners by vector co
   });
 
   it.each(Object.entries(CASES))('have the same bytes whatever the width: %s', async (_, c) => {
-    const widths = nativeWidths();
-    const states = [];
-    for (const width of widths) {
-      process.env['REVERIE_NATIVE_WIDTH'] = width;
-      states.push((await learned('native', c)).arrays);
-    }
+    const states = await inEveryWidth(async () => (await learned('native', c)).arrays);
     for (const state of states) expect(state).toEqual(states[0]);
-    expect(widths.length).toBeGreaterThan(1);
+    expect(states.length).toBeGreaterThan(1);
   });
 
   it('learn what they learnt when they were held against a reference in float64', async () => {

@@ -3,10 +3,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { runCommandLine } from '../../src/cli/command-line.js';
+import { jsonLines } from '../data.js';
+import { commandHere, set } from '../e2e/reverie.js';
 import { DEPOT_DOMAIN, DEPOT_GRAMMAR, depotProblem } from '../games/depot.js';
 import { temporaryFolder } from '../temporary-folder.js';
-import { recordingStream } from './streams.js';
 
 const folder = temporaryFolder('operators');
 
@@ -39,11 +39,7 @@ function scenario(name: string, games: string, model: string): void {
   writeFileSync(join(folder, `${name}.yaml`), `${lines.join('\n')}\n`);
 }
 
-async function reverie(...args: string[]) {
-  const [stdout, stderr] = [recordingStream(), recordingStream()];
-  const code = await runCommandLine(args, { stdout, stderr, env: {} });
-  return { code, stdout: stdout.text(), stderr: stderr.text() };
-}
+const reverie = (...args: string[]) => commandHere(args);
 
 describe('a dream by induced operators', () => {
   it('is had in three commands, and its states are the real ones', async () => {
@@ -62,10 +58,7 @@ describe('a dream by induced operators', () => {
       ...['--set', 'synth.episodes=2', '--json'],
     );
     expect(simulated).toMatchObject({ code: 0 });
-    const episodes = readFileSync(join(folder, 'runs', 'simulated', 'data', 'episodes.jsonl'), 'utf8')
-      .trim()
-      .split('\n');
-    const steps = episodes.flatMap((line) => JSON.parse(line).steps);
+    const steps = jsonLines(join(folder, 'runs', 'simulated', 'data', 'episodes.jsonl')).flatMap(({ steps }) => steps);
     const answers = steps.flatMap(({ predictions }) => predictions);
     const answered = answers.filter(({ refused }) => refused === undefined);
     expect(answered.length).toBeGreaterThan(0.8 * answers.length);
@@ -92,8 +85,7 @@ describe('a dream by induced operators', () => {
       'helpdesk',
       '--out',
       join(folder, 'runs', 'unfit'),
-      '--set',
-      'agent.kind=explorer',
+      ...set('agent.kind=explorer'),
     );
     expect(unfit.stderr).toMatch(/^error\[DOMAIN_UNFIT\]/m);
   });

@@ -1,10 +1,11 @@
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { JobContext } from '../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../src/run/launch.js';
 import { readMetrics } from '../../src/run/metrics.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { recordingStream } from './streams.js';
 
 const result = {
@@ -25,7 +26,7 @@ let options: LaunchOptions;
 const json = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8'));
 
 beforeEach(() => {
-  folder = join(mkdtempSync(join(tmpdir(), 'reverie-launch-')), 'run');
+  folder = join(temporaryFolder('launch'), 'run');
   options = { scenario: 'pendulum', out: folder, stream: recordingStream(), command: 'reverie eval pendulum' };
 });
 

@@ -1,11 +1,11 @@
-import { appendFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { MetricsWriter, readMetrics } from '../../src/run/metrics.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 function journal() {
-  const file = join(mkdtempSync(join(tmpdir(), 'reverie-metrics-')), 'metrics.jsonl');
+  const file = join(temporaryFolder('metrics'), 'metrics.jsonl');
   const clock = { ms: 0 };
   return { file, clock, open: () => new MetricsWriter(file, () => clock.ms) };
 }

@@ -165,9 +165,8 @@ describe('the built-in scenarios', async () => {
 
 describe('a setting that is no more', () => {
   it.each([
-    ['rl.planner=cem', /"rl\.planner" is no longer there; leave it out/],
+    ['rl.actorLr=0.001', /"rl\.actorLr" is no longer there; use rl\.lr/],
     ['model.kind=latent', /"model\.kind": latent is no longer there; .*env\.stack: 4/],
-    ['replay.storage=disk', /"replay\.storage" is no longer there/],
   ])('is answered by what replaces it: %s', async (set, words) => {
     await expect(loadScenario('pendulum', { set: [set] })).rejects.toMatchObject({ code: 'SCENARIO_INVALID' });
     await expect(loadScenario('pendulum', { set: [set] })).rejects.toThrow(words);

@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,6 +17,7 @@ import { initialStateOf } from '../../src/env/tools/situation.js';
 import type { AppSpec } from '../../src/screens/page/page-browser.js';
 import { chromiumProgram } from '../../src/screens/screen-player.js';
 import { screensDomain } from '../../src/screens/screens-domain.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { CONTRACT } from './fixture.js';
 
 const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));
@@ -111,7 +112,7 @@ describe.skipIf(!existsSync(chromiumProgram()))('an application', () => {
 });
 
 it('the keeper of an application takes its folder away when it is ended', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-kept-'));
+  const folder = temporaryFolder('kept');
   const keeper = fileURLToPath(
     compiledUrl(new URL('../../src/screens/screens-domain.ts', import.meta.url).href, './page/app-keeper.js'),
   );

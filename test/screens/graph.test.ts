@@ -1,8 +1,7 @@
 // A navigation graph in a file: what is done there, what it refuses, who finds the way, and what is wrong with one that cannot be used.
 
 import '../../src/kinds/registry.js';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -17,13 +16,14 @@ import { initialStateOf } from '../../src/env/tools/situation.js';
 import { lineEnvironment } from '../../src/env/tools/text-environment.js';
 import { graphDomain } from '../../src/screens/graph/graph-domain.js';
 import { rulesEnvironment } from '../env/tools/library.js';
+import { temporaryFolder } from '../temporary-folder.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: a file to be spoilt, at any place
 type Loose = any;
 
 const SHOP = 'packs/shop/shop.yaml';
 const WRITTEN: Loose = parse(readFileSync(SHOP, 'utf8'));
-const folder = mkdtempSync(join(tmpdir(), 'graph-'));
+const folder = temporaryFolder('graph');
 const shop = graphDomain(SHOP, { seeds: 1 });
 afterAll(() => shop.close());
 

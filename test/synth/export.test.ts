@@ -1,12 +1,11 @@
 // Exporters, read back: Parquet by hyparquet, Minari also by minari itself where there is a Python that has it.
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parquetReadObjects } from 'hyparquet';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { VectorSpace } from '../../src/core/environment.js';
 import { boxSpace } from '../../src/env/space-values.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
@@ -14,6 +13,7 @@ import { SavedTransitions } from '../../src/replay/snapshot.js';
 import { exportMinari, type MinariOptions } from '../../src/synth/export/minari.js';
 import { exportParquet, TRANSITION_COLUMNS } from '../../src/synth/export/transitions.js';
 import type { RolloutResult } from '../../src/synth/rollout/plan.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { ACTION_DIM, branchedRollouts, OBS_DIM, requestOf, revive, rowsOf } from './fixtures.js';
 
 const observationSpace: VectorSpace = {
@@ -26,16 +26,11 @@ const actionSpace = boxSpace(new Array(ACTION_DIM).fill(-1), new Array(ACTION_DI
 
 let folder: string;
 let result: RolloutResult;
-const homes: string[] = [];
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'reverie-export-'));
+  folder = temporaryFolder('export');
   const request = requestOf(24, { disagreementLimit: 1e9, scenario: 'toy', seed: 2 ** 40 });
   result = await branchedRollouts(await revive(request));
-});
-
-afterEach(() => {
-  for (const path of [folder, ...homes.splice(0)]) rmSync(path, { recursive: true });
 });
 
 /** Rows as they lie on disk; `capacity`: of a buffer that went round. */
@@ -43,8 +38,7 @@ async function savedRows({ batch, provenance }: RolloutResult, capacity = Math.m
   const [obsDim, actionDim] = [OBS_DIM, batch.rows === 0 ? ACTION_DIM : batch.action.length / batch.rows];
   const buffer = new ReplayBuffer({ capacity, obsDim, actionDim, source: 'synthetic' });
   if (batch.rows > 0) buffer.append(batch, provenance);
-  const home = mkdtempSync(join(tmpdir(), 'reverie-rows-'));
-  homes.push(home);
+  const home = temporaryFolder('rows');
   await buffer.save(home);
   return SavedTransitions.open(home);
 }

@@ -44,17 +44,6 @@ describe('determinism', () => {
 });
 
 describe('worker death', () => {
-  it.each([
-    ['leaves by process.exit', 'exit'],
-    ['throws outside of the chunk', 'uncaught'],
-  ])('is survived when a worker %s', async (_, kind) => {
-    const truth = digest(await branchedRollouts(await revive(requestOf(200, { policy: faultyPolicy(kind, 0) }))));
-    const policy = { ...faultyPolicy(kind, 2), version: faultyPolicy(kind, 0).version };
-    const result = await poolOf(2).branchedRollouts(requestOf(200, { policy }));
-    expect((policy.payload as { fault: { counter: Int32Array } }).fault.counter[0]).toBeLessThanOrEqual(0);
-    expect(digest(result)).toBe(truth);
-  });
-
   it('is survived when threads are killed again and again, also while they start', async () => {
     const request = requestOf(400, { model: frozenModel({ busyMs: 1 }), chunkSize: 16 });
     const pool = poolOf(2, { attempts: 1000 });
@@ -68,17 +57,6 @@ describe('worker death', () => {
     clearInterval(killer);
     expect(kills).toBeGreaterThan(3);
     expect(digest(result)).toBe(digest(await branchedRollouts(await revive(request))));
-  });
-
-  it('ends in WORKER_LOST when a chunk kills every worker, and the pool goes on', async () => {
-    const pool = poolOf(2, { attempts: 2 });
-    const request = requestOf(40, { policy: faultyPolicy('exit', 1_000_000) });
-    await expect(pool.branchedRollouts(request)).rejects.toMatchObject({
-      code: 'WORKER_LOST',
-      message: expect.stringMatching(/died 2 times on chunk 0: .*exited with code/),
-    });
-    const fine = requestOf(40);
-    expect(digest(await pool.branchedRollouts(fine))).toBe(digest(await branchedRollouts(await revive(fine))));
   });
 
   it('keeps a chunk that eats all memory from taking the process with it', async () => {
@@ -121,18 +99,6 @@ describe('errors', () => {
 });
 
 describe('control', () => {
-  it.each([0, 2])('stops soon after an abort, with its reason (%i workers)', async (workers) => {
-    const pool = poolOf(workers);
-    const slow = requestOf(400, { model: frozenModel({ busyMs: 20, terminateAbove: 100 }), horizon: 1000 });
-    const control = new AbortController();
-    const began = performance.now();
-    setTimeout(() => control.abort(new Error('enough')), 100);
-    await expect(pool.branchedRollouts(slow, { signal: control.signal })).rejects.toThrow('enough');
-    expect(performance.now() - began).toBeLessThan(5000);
-    const fine = requestOf(40);
-    expect((await pool.branchedRollouts(fine)).counts.episodes).toBe(40);
-  });
-
   it('lives only a few chunks ahead of a slow reader', async () => {
     const pool = poolOf(1);
     const counter = new Int32Array(new SharedArrayBuffer(4)).fill(1_000_000);
@@ -148,14 +114,5 @@ describe('control', () => {
     }
     expect(seen).toEqual(Array.from({ length: 21 }, (_, index) => index));
     expect((await pool.branchedRollouts(requestOf(10))).counts.episodes).toBe(10);
-  });
-
-  it.each([0, 2])('rejects jobs under way and later ones once closed (%i workers)', async (workers) => {
-    const pool = poolOf(workers);
-    const slow = requestOf(400, { model: frozenModel({ busyMs: 5, terminateAbove: 100 }), horizon: 1000 });
-    const job = pool.branchedRollouts(slow);
-    setTimeout(() => void pool.close(), 50);
-    await expect(job).rejects.toMatchObject({ code: 'POOL_CLOSED' });
-    await expect(pool.branchedRollouts(requestOf(10))).rejects.toMatchObject({ code: 'POOL_CLOSED' });
   });
 });

@@ -1,18 +1,13 @@
-// Journalled jobs: resumed after kill -9, torn tails cut, nothing acknowledged lost, foreign and damaged journals refused.
+// Journalled jobs: resumed wherever they stopped, torn tails cut, foreign and damaged journals refused. A job that is killed: test/e2e/jobs.test.ts.
 
-import { spawn, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { appendFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { RolloutPool } from '../../src/synth/rollout/pool.js';
 import { type SynthesisControls, type SynthesisRequest, synthesize } from '../../src/synth/synthesize.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { digest, frozenModel, frozenPolicy, MODEL_LOADER, OBS_DIM, requestOf } from './fixtures.js';
-
-const CHILD = fileURLToPath(new URL('./doubles/synthesize-child.mjs', import.meta.url));
 
 let folder: string;
 let pool: RolloutPool;
@@ -38,60 +33,7 @@ async function found(job: SynthesisRequest, controls: SynthesisControls = {}) {
   return { ...left!, digest: digest(result) };
 }
 
-interface ChildEnd {
-  found: number;
-  acked: number;
-  bytes?: string;
-}
-
-/** When to kill a child: some time after it reported so many chunks. */
-interface Kill {
-  acks: number;
-  ms: number;
-}
-
-function runChild(journal: string, workers: number, kill?: Kill): Promise<ChildEnd> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [CHILD, journal, String(workers)], { stdio: ['ignore', 'pipe', 'inherit'] });
-    let text = '';
-    const all = (word: string) => [...text.matchAll(new RegExp(`^${word} (\\w+)$`, 'gm'))].map((match) => match[1]);
-    child.stdout.setEncoding('utf8').on('data', (part: string) => {
-      text += part;
-      if (kill && all('ack').length >= kill.acks) setTimeout(() => child.kill('SIGKILL'), kill.ms);
-    });
-    child.on('error', reject);
-    child.on('close', (code, signal) => {
-      const begun = Number(all('found')[0] ?? -1);
-      if (code === 0 || signal === 'SIGKILL') {
-        resolve({ found: begun, acked: Number(all('ack').at(-1) ?? begun), bytes: all('bytes')[0] });
-      } else reject(new Error(`child ended with ${code}: ${text}`));
-    });
-  });
-}
-
-describe('a killed job', () => {
-  it('goes on after SIGKILL at random moments, loses no acknowledged chunk, and ends with the same bytes', async () => {
-    const truth = await runChild(join(folder, 'undisturbed'), 1);
-    const rng = Rng.fromSeed(5);
-    const killed = join(folder, 'killed');
-    let acked = 0;
-    let last: ChildEnd = { found: 0, acked: 0 };
-    for (let run = 0; run < 3; run++) {
-      last = await runChild(killed, run % 2 ? 2 : 1, { acks: rng.int(12), ms: rng.int(20) });
-      expect(last.found).toBeGreaterThanOrEqual(acked);
-      acked = last.acked;
-      if (last.bytes) break;
-    }
-    expect(acked).toBeGreaterThan(0);
-    if (!last.bytes) last = await runChild(killed, 2);
-    expect(last.bytes).toBe(truth.bytes);
-    const hash = (name: string) =>
-      createHash('sha256')
-        .update(readFileSync(journalOf(name)))
-        .digest('hex');
-    expect(hash('killed')).toBe(hash('undisturbed'));
-  });
-
+describe('a job that stopped', () => {
   it('gives what the pool gives without a journal, and the same again from a finished one', async () => {
     const job = jobOf('a', { disagreementLimit: 0.8 });
     const truth = digest(await pool.branchedRollouts(job));
@@ -110,22 +52,6 @@ describe('a killed job', () => {
     expect(resumed.chunks).toBeGreaterThanOrEqual(5);
     expect(resumed.chunks).toBeLessThan(40);
     expect(resumed.digest).toBe(truth);
-  });
-});
-
-describe.skipIf(process.platform === 'win32')('a full disk', () => {
-  // Stands in for it: a limit on file size, which fails writes in the same places.
-  it('ends the job with STORAGE_FULL, loses nothing, and the job goes on once there is room', async () => {
-    const truth = await runChild(join(folder, 'roomy'), 0);
-    const full = join(folder, 'full');
-    const limited = spawnSync('bash', ['-c', 'ulimit -f 40; exec "$0" "$1" "$2" 0', process.execPath, CHILD, full]);
-    expect(limited.stderr.toString()).toContain("code: 'STORAGE_FULL'");
-    const acked = [...limited.stdout.toString().matchAll(/^ack (\d+)$/gm)].length;
-    expect(acked).toBeGreaterThan(0);
-    const resumed = await runChild(full, 0);
-    expect(resumed.found).toBeGreaterThanOrEqual(acked);
-    expect(resumed.bytes).toBe(truth.bytes);
-    expect(readFileSync(journalOf('full')).equals(readFileSync(journalOf('roomy')))).toBe(true);
   });
 });
 

@@ -1,7 +1,6 @@
 // What every world model must do, whatever its kind. Each implementation runs this suite with a model of its own.
 
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,6 +10,7 @@ import { contains, rowSize } from '../../src/env/space-values.js';
 import type { ModelPlace, StoredDynamics } from '../../src/worldmodel/dynamics.js';
 import { loadWorldModel } from '../../src/worldmodel/kinds.js';
 import type { VectorPrediction } from '../../src/worldmodel/memoryless.js';
+import { temporaryFolder } from '../temporary-folder.js';
 import { dynamicsContract } from './dynamics-contract.js';
 import { oneStep } from './one-step.js';
 
@@ -150,49 +150,36 @@ export function worldModelContract(name: string, subject: ContractSubject): void
     });
 
     it('is refused after any change of its manifest, and saved again the same bytes', async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'reverie-contract-'));
+      const folder = temporaryFolder('contract');
       const [stored, again] = [join(folder, 'model'), join(folder, 'again')];
-      try {
-        await model.save(stored);
-        const loaded = await loadWorldModel(stored, subject.place);
-        await loaded.save(again);
-        await loaded.close();
-        for (const file of await readdir(stored))
-          expect(await readFile(join(again, file)), file).toEqual(await readFile(join(stored, file)));
-        const path = join(stored, 'manifest.json');
-        const whole = await readFile(path);
-        for (let position = 0; position < whole.length; position += 29) {
-          const bytes = Buffer.from(whole);
-          bytes[position] ^= 1 << (position % 7);
-          await writeFile(path, bytes);
-          const loading = loadWorldModel(stored);
-          await expect(loading, `byte ${position}`).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
-        }
-      } finally {
-        await rm(folder, { recursive: true });
+      await model.save(stored);
+      const loaded = await loadWorldModel(stored, subject.place);
+      await loaded.save(again);
+      await loaded.close();
+      for (const file of await readdir(stored))
+        expect(await readFile(join(again, file)), file).toEqual(await readFile(join(stored, file)));
+      const path = join(stored, 'manifest.json');
+      const whole = await readFile(path);
+      for (let position = 0; position < whole.length; position += 29) {
+        const bytes = Buffer.from(whole);
+        bytes[position] ^= 1 << (position % 7);
+        await writeFile(path, bytes);
+        const loading = loadWorldModel(stored);
+        await expect(loading, `byte ${position}`).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
       }
     });
 
     it('is the same after a snapshot sent to another thread, and after a folder', async () => {
       const expected = await step();
-      const sent = structuredClone(model.snapshot());
-      const folder = await mkdtemp(join(tmpdir(), 'reverie-model-'));
-      try {
-        await model.save(join(folder, 'model'));
-        for (const revived of [
-          await loadWorldModel(sent, subject.place),
-          await loadWorldModel(join(folder, 'model'), subject.place),
-        ]) {
-          expect(revived.modelVersion).toBe(model.modelVersion);
-          expect(revived.backend).toBe(model.backend);
-          expect(revived.observationSpace).toEqual(model.observationSpace);
-          expect(revived.actionSpace).toEqual(model.actionSpace);
-          expect(await oneStep(revived, obs, action, Rng.fromSeed(1))).toEqual(expected);
-          expect(structuredClone(revived.snapshot()).modelVersion).toBe(model.modelVersion);
-          await revived.close();
-        }
-      } finally {
-        await rm(folder, { recursive: true });
+      const folder = join(temporaryFolder('model'), 'model');
+      await model.save(folder);
+      for (const place of [structuredClone(model.snapshot()), folder]) {
+        const revived = await loadWorldModel(place, subject.place);
+        for (const key of ['modelVersion', 'backend', 'observationSpace', 'actionSpace'] as const)
+          expect(revived[key]).toEqual(model[key]);
+        expect(await oneStep(revived, obs, action, Rng.fromSeed(1))).toEqual(expected);
+        expect(structuredClone(revived.snapshot()).modelVersion).toBe(model.modelVersion);
+        await revived.close();
       }
     });
   });

@@ -37,11 +37,10 @@ import {
   type ScalarSource,
   type Termination,
 } from './body.js';
-import { inlineModel, type ModelFiles, readModelFiles, Simulation } from './simulation.js';
+import { type ModelSource, Simulation } from './simulation.js';
 
-interface MujocoOptions {
+interface MujocoOptions extends Pick<ModelSource, 'file' | 'folder'> {
   readonly id: string;
-  readonly files: ModelFiles;
   readonly body: BodySpec;
   readonly maxEpisodeSteps?: number;
   /** Known functions that the data does not imply. */
@@ -71,6 +70,7 @@ export class MujocoEnvironment extends ClockedEnvironment {
     private readonly actuators: readonly number[],
     quantities: BodyQuantities,
     options: MujocoOptions,
+    configuration: string,
   ) {
     super({
       id: options.id,
@@ -78,7 +78,7 @@ export class MujocoEnvironment extends ClockedEnvironment {
       actionSpace: actionSpaceOf(simulation, actuators, body),
       maxEpisodeSteps: options.maxEpisodeSteps,
       known: { ...knownFunctions(quantities, simulation.timestep * body.frameSkip), ...options.known },
-      configuration: fingerprint(options),
+      configuration,
     });
     const source = this.source();
     const read = (scalar: Scalar) => readerOf(scalar, source) as Read;
@@ -91,12 +91,16 @@ export class MujocoEnvironment extends ClockedEnvironment {
   }
 
   static async make(options: MujocoOptions): Promise<MujocoEnvironment> {
-    const { body } = options;
-    const simulation = await Simulation.load(options.files);
+    const { id, file, folder, body, maxEpisodeSteps } = options;
+    // Of everything that decides the dynamics.
+    const hash = createHash('sha256').update(JSON.stringify([id, body, maxEpisodeSteps]));
+    const onRead = (name: string, content: Uint8Array) => hash.update(name).update(content);
+    const simulation = await Simulation.load({ file, folder, onRead });
     try {
       const actuators = actuatorsOf(simulation, body);
       const quantities = quantitiesOf(body, { simulation, actuators });
-      return new MujocoEnvironment(simulation, body, actuators, quantities, options);
+      const configuration = hash.digest('hex').slice(0, 16);
+      return new MujocoEnvironment(simulation, body, actuators, quantities, options, configuration);
     } catch (error) {
       simulation.delete();
       throw error;
@@ -123,6 +127,7 @@ export class MujocoEnvironment extends ClockedEnvironment {
     simulation.reset();
     placeJoints(simulation, body.initial);
     for (const entry of body.resetNoise) applyNoise(entry, simulation, rng);
+    simulation.normalizeQuaternions();
     simulation.forward();
     this.lookAtStart();
   }
@@ -283,34 +288,28 @@ function placeJoints(simulation: Simulation, initial: BodySpec['initial']): void
   }
 }
 
-/** Hash of everything that decides the dynamics. */
-function fingerprint({ id, files, body, maxEpisodeSteps }: MujocoOptions): string {
-  const hash = createHash('sha256').update(JSON.stringify([id, body, maxEpisodeSteps]));
-  for (const [name, content] of files.contents) hash.update(name).update(content);
-  return hash.digest('hex').slice(0, 16);
-}
-
-/** @param folder where a relative path of `mjcf` starts */
+/** @param folder where relative paths of `mjcf` and `mjcfFolder` start */
 export function makeFromFile(
-  settings: ClockSetting & { readonly id?: string },
+  settings: ClockSetting & { readonly id?: string; readonly mjcfFolder?: string },
   mjcf: string,
   folder: string,
 ): Promise<MujocoEnvironment> {
-  const file = path.resolve(folder, mjcf);
   const body = parseStrictly(bodySpecSchema, bodyKeysOf(settings), 'environment');
   const id = settings.id ?? path.basename(mjcf, path.extname(mjcf));
-  return MujocoEnvironment.make({ id, files: readModelFiles(file), body, maxEpisodeSteps: clockOf(settings, 1000) });
+  const whole = settings.mjcfFolder === undefined ? undefined : path.resolve(folder, settings.mjcfFolder);
+  const file = path.resolve(folder, mjcf);
+  return MujocoEnvironment.make({ id, file, folder: whole, body, maxEpisodeSteps: clockOf(settings, 1000) });
 }
 
 /** A body of the package: its folder in `data/bodies/` has the MJCF and what is observed, paid for and ended by. */
 export function makeBuiltIn(id: string, settings: ClockSetting): Promise<MujocoEnvironment> {
-  const { xml, maxEpisodeSteps, body: own } = builtInBody(id);
+  const { file, maxEpisodeSteps, body: own } = builtInBody(id);
   const overrides = bodyKeysOf(settings);
   const body = parseStrictly(bodySpecSchema, { ...own, ...overrides }, 'environment');
   const isChanged = Object.keys(overrides).length > 0;
   return MujocoEnvironment.make({
     id,
-    files: inlineModel(id, xml),
+    file,
     body,
     maxEpisodeSteps: clockOf(settings, maxEpisodeSteps),
     known: isChanged ? undefined : KNOWN[id],
@@ -319,11 +318,10 @@ export function makeBuiltIn(id: string, settings: ClockSetting): Promise<MujocoE
 
 export function builtInBody(id: string) {
   const folder = path.join(packageRoot(), 'data/bodies', id);
-  const xml = readFileSync(path.join(folder, 'model.xml'), 'utf8');
   const { maxEpisodeSteps, ...body } = parse(readFileSync(path.join(folder, 'body.yaml'), 'utf8')) as BodySpecInput & {
     readonly maxEpisodeSteps: number;
   };
-  return { xml, maxEpisodeSteps, body };
+  return { file: path.join(folder, `${id}.xml`), maxEpisodeSteps, body };
 }
 
 const POLE_LENGTH = 0.6;

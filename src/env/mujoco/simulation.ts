@@ -1,92 +1,95 @@
-// The files an MJCF model consists of: the XML, what it includes, its meshes and textures. All must lie in its folder.
+// A MuJoCo model, compiled from its files by MuJoCo's own rules, and its simulation.
 
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import path from 'node:path';
 import loadMujoco, { type MainModule, type MjData, type MjModel } from '@mujoco/mujoco';
 import { reverieError } from '../../core/errors.js';
 
-export interface ModelFiles {
-  readonly path: string;
-  /** Name of the XML to compile, within `contents`. */
-  readonly main: string;
-  /** Contents by path relative to the model's folder, with forward slashes. */
-  readonly contents: ReadonlyMap<string, string | Uint8Array>;
+export interface ModelSource {
+  /** The whole path of the MJCF file. */
+  readonly file: string;
+  /** The folder that all files of the model must lie in, also behind links; that of `file` unless given. */
+  readonly folder?: string;
+  /** Is told each file that is read, by its path from the MJCF file's folder. */
+  readonly onRead?: (name: string, content: Uint8Array) => void;
 }
 
 const MAX_BYTES = 256 * 1024 * 1024;
+/** Emscripten's number of the error "no such file". */
+const ENOENT = 44;
 
-export function inlineModel(name: string, xml: string): ModelFiles {
-  return { path: name, main: `${name}.xml`, contents: new Map([[`${name}.xml`, xml]]) };
+/**
+ * Compiles a model. MuJoCo itself works out where files lie (`meshdir`, `strippath`, includes, attached models) and asks for
+ * one after another; here they are put before it from the disk, or it is told that there is none.
+ */
+function compile(
+  mujoco: MainModule,
+  { file, folder = path.dirname(file), onRead }: ModelSource,
+): readonly [MjModel, MjData] {
+  const { FS } = mujoco;
+  const { stat } = FS;
+  const given = new Set<string>();
+  let bytes = 0;
+  /** Why what was last asked for was not given, unless there is no such file. */
+  let refusal: string | undefined;
+  compiled += 1;
+  const give = (target: string): void => {
+    const content = contentOf(target, folder, MAX_BYTES - bytes);
+    if (content === undefined) return;
+    bytes += content.length;
+    given.add(target);
+    FS.createPath('/', path.dirname(target).slice(1), true, true);
+    FS.writeFile(target, content);
+    // What MuJoCo made of a file it keeps until the file's time in seconds is another.
+    FS.utime(target, 1000 * compiled, 1000 * compiled);
+    onRead?.(path.relative(path.dirname(file), target), content);
+  };
+  // MuJoCo looks at every file before it opens it.
+  const giveFirst = (name: string, isLink: boolean) => {
+    const target = path.resolve('/', name);
+    refusal = undefined;
+    try {
+      if (!given.has(target)) give(target);
+    } catch (error) {
+      refusal = `"${target}" cannot be read: ${(error as Error).message}`;
+    }
+    if (!given.has(target)) throw new FS.ErrnoError(ENOENT);
+    return stat(target, isLink);
+  };
+  Object.assign(FS, { stat: giveFirst });
+  try {
+    const model = mujoco.MjModel.from_xml_path(file);
+    return [model, new mujoco.MjData(model)];
+  } catch (error) {
+    const said = messageOf(error);
+    throw mjcfInvalid(file, refusal === undefined ? said : `${refusal} (${said})`, error);
+  } finally {
+    Object.assign(FS, { stat });
+    for (const name of given) FS.unlink(name);
+  }
 }
 
-function mjcfInvalid(file: string, problem: string, cause?: unknown): Error {
+/** Undefined if there is no such file; throws with a reason if it may not be read. */
+function contentOf(target: string, folder: string, spare: number): Uint8Array | undefined {
+  const [root, real] = [folder, target].map((name) => (existsSync(name) ? realpathSync(name) : name));
+  const relative = path.relative(root, real);
+  if (relative === '..' || relative.startsWith(`..${path.sep}`)) throw new Error(`it lies outside "${folder}"`);
+  if (!existsSync(target)) return undefined;
+  const stat = statSync(target);
+  if (!stat.isFile()) throw new Error('it is not a regular file');
+  if (stat.size > spare) throw new Error(`with it the model's files exceed ${MAX_BYTES / 1024 / 1024} MiB`);
+  return readFileSync(target);
+}
+
+function mjcfInvalid(file: string, problem: string, cause: unknown): Error {
   return reverieError(
     'ENV_UNUSABLE',
     {
       problem: `MuJoCo could not load "${file}": ${problem}`,
-      hint: 'Check that the file is MJCF XML that this MuJoCo version compiles, and that files it includes lie in its folder.',
+      hint: 'Check that the file is MJCF XML that this MuJoCo version compiles. Its files must lie in its folder, or in that of env.mjcfFolder.',
     },
     cause,
   );
-}
-
-/** A model on disk with everything it names; refuses names that lead outside its folder, also through links. */
-export function readModelFiles(file: string): ModelFiles {
-  const folder = path.dirname(path.resolve(file));
-  const main = path.basename(file);
-  const contents = new Map<string, string | Uint8Array>();
-  let bytes = 0;
-  /** A file within the folder; undefined if there is none of that name. */
-  const read = (name: string): Buffer | undefined => {
-    const target = path.resolve(folder, name);
-    const isThere = !isOutside(folder, target) && existsSync(target);
-    if (isOutside(folder, target) || (isThere && isOutside(realpathSync(folder), realpathSync(target))))
-      throw mjcfInvalid(file, `it names "${name}", which lies outside its folder`);
-    if (!isThere) return undefined;
-    const stat = statSync(target);
-    if (!stat.isFile()) throw mjcfInvalid(file, `"${name}" is not a regular file`);
-    bytes += stat.size;
-    if (bytes > MAX_BYTES) throw mjcfInvalid(file, `its files exceed ${MAX_BYTES / 1024 / 1024} MiB`);
-    try {
-      return readFileSync(target);
-    } catch (error) {
-      throw mjcfInvalid(file, `"${name}" cannot be read: ${(error as Error).message}`, error);
-    }
-  };
-  const readXml = (name: string): void => {
-    const content = read(name);
-    if (content === undefined) throw mjcfInvalid(file, `there is no file "${name}"`);
-    const xml = content.toString();
-    contents.set(name, xml);
-    const folders = new Set(['', ...attributes(xml, '(?:mesh|texture|asset)dir')]);
-    const included = new Set(attributes(xml, 'file', '<include\\b[^>]*?'));
-    for (const reference of attributes(xml, 'file')) {
-      if (included.has(reference)) {
-        // MuJoCo resolves an include against the main file first, then against the including one.
-        const local = path.posix.join(path.posix.dirname(name), reference);
-        const found = read(reference) === undefined ? local : path.posix.normalize(reference);
-        if (!contents.has(found)) readXml(found);
-        continue;
-      }
-      for (const asset of [...folders].map((one) => path.posix.join(one, reference))) {
-        const found = contents.has(asset) ? undefined : read(asset);
-        if (found !== undefined) contents.set(asset, found);
-      }
-    }
-  };
-  readXml(main);
-  return { path: file, main, contents };
-}
-
-function attributes(xml: string, name: string, before = '\\b'): string[] {
-  const withoutComments = xml.replace(/<!--[\s\S]*?-->/g, '');
-  const pattern = new RegExp(`${before}\\b${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`, 'g');
-  return Array.from(withoutComments.matchAll(pattern), (match) => match[1] ?? match[2]);
-}
-
-function isOutside(folder: string, target: string): boolean {
-  const relative = path.relative(folder, target);
-  return relative === '..' || relative.startsWith(`..${path.sep}`) || path.isAbsolute(relative);
 }
 
 /** Live arrays of the simulation. Take them from `Simulation.arrays` anew in every operation: another model may move them. */
@@ -112,7 +115,8 @@ const QPOS_SIZE = [7, 4, 1, 1];
 const QVEL_SIZE = [6, 3, 1, 1];
 
 let wasm: Promise<MainModule> | undefined;
-let modelCount = 0;
+/** Models that were compiled in this thread. */
+let compiled = 0;
 
 export class Simulation {
   readonly nq: number;
@@ -141,19 +145,10 @@ export class Simulation {
   }
 
   /** Compiles a model; ENV_UNUSABLE with MuJoCo's own message where it cannot. */
-  static async load(files: ModelFiles): Promise<Simulation> {
+  static async load(source: ModelSource): Promise<Simulation> {
     wasm ??= loadMujoco({ print: ignore, printErr: ignore });
     const mujoco = await wasm;
-    const folder = `/model-${modelCount++}`;
-    try {
-      const main = writeFiles(mujoco, folder, files);
-      const model = mujoco.MjModel.from_xml_path(main);
-      return new Simulation(mujoco, model, new mujoco.MjData(model));
-    } catch (error) {
-      throw mjcfInvalid(files.path, messageOf(error), error);
-    } finally {
-      removeFiles(mujoco, folder, files);
-    }
+    return new Simulation(mujoco, ...compile(mujoco, source));
   }
 
   /** The live arrays, renewed if the WebAssembly memory has moved: its growth detaches every view. Always the same object. */
@@ -174,6 +169,11 @@ export class Simulation {
   /** Back to the model's reference state, time 0. */
   reset(): void {
     this.mujoco.mj_resetData(this.model, this.data);
+  }
+
+  /** Makes the quaternions of free and ball joints in qpos unit ones, as `step` takes them. */
+  normalizeQuaternions(): void {
+    this.mujoco.mj_normalizeQuat(this.model, this.arrays.qpos);
   }
 
   /** Recomputes everything that follows from qpos, qvel and ctrl. */
@@ -249,24 +249,13 @@ export class Simulation {
   }
 }
 
-function writeFiles(mujoco: MainModule, folder: string, files: ModelFiles): string {
-  for (const [name, content] of files.contents) {
-    const path = `${folder}/${name}`;
-    mujoco.FS_createPath('/', path.slice(1, path.lastIndexOf('/')), true, true);
-    mujoco.FS.writeFile(path, content);
-  }
-  return `${folder}/${files.main}`;
-}
-
-function removeFiles(mujoco: MainModule, folder: string, files: ModelFiles): void {
-  for (const name of files.contents.keys()) mujoco.FS_unlink(`${folder}/${name}`);
-}
-
 function messageOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message
     .replace(/^MuJoCo Error: (Loading error: )?/, '')
     .trim()
+    .replace(/Could not allocate memory/, '$&: WebAssembly has less than its <size> asks for')
+    .replace(/plugin (\S+) not found/, 'it needs the plugin "$1", and MuJoCo’s WebAssembly build has no plugins')
     .replace(/\s*\n\s*/g, '; ');
 }
 

@@ -3,7 +3,7 @@
 
 import type { WebSocket } from 'undici';
 import { z } from 'zod';
-import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { isJsonObject, type Json, type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import { undici } from '../../core/packs.js';
 import type { CallSpec } from '../tools/domain.js';
 import { taskLists } from './ors.js';
@@ -312,9 +312,6 @@ export class OpenEnvSocket {
 
 /** What is no JSON by JSON's rules (Python writes NaN) is a fault of the server. */
 function readFrame(text: string): Frame {
-  try {
-    return JSON.parse(text) as Frame;
-  } catch {
-    return { type: `no JSON: ${text.slice(0, 200)}`, garbled: text };
-  }
+  const frame = parsedJson(text) as Frame | undefined;
+  return frame ?? { type: `no JSON: ${text.slice(0, 200)}`, garbled: text };
 }

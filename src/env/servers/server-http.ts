@@ -3,7 +3,7 @@
 
 import type { Dispatcher } from 'undici';
 import { z } from 'zod';
-import type { JsonObject } from '../../core/canonical-json.js';
+import { type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { undici } from '../../core/packs.js';
 import type { CallSpec } from '../tools/domain.js';
@@ -263,14 +263,6 @@ export function brief(text: string): string {
 /** A value as an agent is shown it: text as it is, all else as JSON. */
 export function shownText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function isOfNetwork(error: unknown): boolean {

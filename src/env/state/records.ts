@@ -1,7 +1,8 @@
 // Records of a typed state: entries of its collections by id, their references, and whether a claimed value matches a
 // field. Independent of domains: a collection is a map of objects, or a list of objects with ids.
 
-import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { isJsonObject, type Json, type JsonObject, parsedJson } from '../../core/canonical-json.js';
+import { rememberedIfFrozen } from '../../core/remembered.js';
 
 export interface StateRecord {
   readonly collection: string;
@@ -18,16 +19,8 @@ const entries = new WeakMap<object, Entries>();
 const textsOfValues = new WeakMap<object, readonly string[]>();
 const NONE: Entries = new Map();
 
-function remembered<K extends object, V>(memory: WeakMap<K, V>, key: K, work: () => V): V {
-  const before = memory.get(key);
-  if (before !== undefined) return before;
-  const value = work();
-  if (Object.isFrozen(key)) memory.set(key, value);
-  return value;
-}
-
 export function collectionsOf(state: JsonObject): Collections {
-  return remembered(collections, state, () => {
+  return rememberedIfFrozen(collections, state, () => {
     const found = new Map<string, Entries>();
     for (const [name, part] of Object.entries(state)) {
       // A map of collections is a name space.
@@ -44,7 +37,7 @@ export function collectionsOf(state: JsonObject): Collections {
 
 function entriesOf(name: string, part: Json): Entries {
   if (typeof part !== 'object' || part === null) return NONE;
-  return remembered(entries, part, () => {
+  return rememberedIfFrozen(entries, part, () => {
     const pairs: [string, Json][] = Array.isArray(part)
       ? part.map((each) => [isJsonObject(each) ? ownId(each, name) : '', each])
       : Object.entries(part);
@@ -82,7 +75,7 @@ export function holds(value: JsonObject, text: string): boolean {
 
 /** Keys and texts of a value, each once. */
 export function textsIn(value: JsonObject | readonly Json[]): readonly string[] {
-  return remembered(textsOfValues, value, () => {
+  return rememberedIfFrozen(textsOfValues, value, () => {
     const texts = new Set<string>();
     const open: Json[] = [value];
     for (let part = open.pop(); part !== undefined; part = open.pop()) {
@@ -239,12 +232,7 @@ export function readObservation(text: string): Json | undefined {
       .replace(/\bNone\b/g, 'null')
       .replace(/\bTrue\b/g, 'true')
       .replace(/\bFalse\b/g, 'false');
-    for (const json of [bare, python]) {
-      try {
-        return JSON.parse(json) as Json;
-      } catch {}
-    }
-    return undefined;
+    return parsedJson(bare) ?? parsedJson(python);
   }
   return linesRead(bare);
 }

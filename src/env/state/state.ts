@@ -68,13 +68,20 @@ export type SchemaCheck = (value: Json) => readonly string[];
 
 const MAX_PROBLEMS = 5;
 
+const checks = new WeakMap<JsonObject, SchemaCheck>();
+
 /**
- * A check that answers what is wrong with a value, one sentence a fault (at most five); empty if it fits.
+ * A check that answers what is wrong with a value, one sentence a fault (at most five); empty if it fits. The same object is compiled once.
  * @throws SCHEMA_INVALID if `schema` itself is no JSON Schema
  */
 export function compileSchema(schema: JsonObject, what: string): SchemaCheck {
+  const known = checks.get(schema);
+  if (known !== undefined) return known;
   const validate = compiled(schema, what);
-  return (value) => (validate(value) ? [] : (validate.errors ?? []).slice(0, MAX_PROBLEMS).map(sentence));
+  const check: SchemaCheck = (value) =>
+    validate(value) ? [] : (validate.errors ?? []).slice(0, MAX_PROBLEMS).map(sentence);
+  checks.set(schema, check);
+  return check;
 }
 
 const OPTIONS = { allErrors: true, verbose: true, strict: false, validateFormats: false, logger: false as const };

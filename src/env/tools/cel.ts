@@ -5,6 +5,7 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { nearest } from '../../core/errors.js';
+import { remembered } from '../../core/remembered.js';
 
 /** A problem of an expression or of its current values; the caller adds the place. */
 export class ExpressionProblem extends Error {}
@@ -171,12 +172,9 @@ const weights = new WeakMap<object, number>();
 function weightOf(value: Json): number {
   if (typeof value === 'string') return value.length + 1;
   if (typeof value !== 'object' || value === null) return 1;
-  let weight = weights.get(value);
-  if (weight === undefined) {
-    weight = (Object.values(value) as Json[]).reduce<number>((sum, part) => sum + weightOf(part), 1);
-    weights.set(value, weight);
-  }
-  return weight;
+  return remembered(weights, value, () =>
+    (Object.values(value) as Json[]).reduce<number>((sum, part) => sum + weightOf(part), 1),
+  );
 }
 
 function asJson(value: unknown): Json {

@@ -2,10 +2,11 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { canonicalJson, type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import type { ToolsSpace } from '../../core/environment.js';
 import { describeIssues, nearest, reverieError } from '../../core/errors.js';
 import { roundedProblem } from '../../core/exact-numbers.js';
+import { remembered } from '../../core/remembered.js';
 import { describeSpace } from '../space-values.js';
 import { compileSchema, type SchemaCheck } from '../state/state.js';
 import type { CallSpec, ToolSpec } from './domain.js';
@@ -99,19 +100,14 @@ export interface CallChecks {
   answerProblems(name: string, observation: string): readonly string[];
 }
 
-const remembered = new WeakMap<readonly ToolSpec[], CallChecks>();
+const checksOfTools = new WeakMap<readonly ToolSpec[], CallChecks>();
 
 /**
  * Checks of calls against the schemas of these tools. A schema that says nothing of further arguments allows none.
  * @throws SCHEMA_INVALID
  */
 export function callChecks(tools: readonly ToolSpec[]): CallChecks {
-  let checks = remembered.get(tools);
-  if (checks === undefined) {
-    checks = compiledChecks(tools);
-    remembered.set(tools, checks);
-  }
-  return checks;
+  return remembered(checksOfTools, tools, () => compiledChecks(tools));
 }
 
 function compiledChecks(tools: readonly ToolSpec[]): CallChecks {
@@ -135,22 +131,13 @@ function compiledChecks(tools: readonly ToolSpec[]): CallChecks {
     },
     answerProblems: (name, observation) =>
       answers
-        .get(name)?.(jsonOr(observation))
+        .get(name)?.(parsedJson(observation) ?? observation)
         .map((problem) => `${name} does not answer so: ${problem}`) ?? [],
     refuse: (problems) => {
       const outcome = { operations: [], observation: `Error: ${problems.join('; ')}`, isError: true };
       return exactPrediction(outcome, { backend: 'schema', modelVersion, why: problems });
     },
   };
-}
-
-/** Text that is not JSON is the answer itself. */
-function jsonOr(text: string): Json {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return text;
-  }
 }
 
 const OPEN = ['additionalProperties', 'unevaluatedProperties', 'patternProperties', 'allOf', 'anyOf', 'oneOf', '$ref'];

@@ -4,6 +4,7 @@
 import type { z } from 'zod';
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { Entry } from '../../core/registry.js';
+import { remembered } from '../../core/remembered.js';
 import type { Message, ToolCall } from './message.js';
 import type { PhraseBook } from './phrases.js';
 import type { Fault, Operation, StateCheck } from './prediction.js';
@@ -30,10 +31,8 @@ export interface ToolSpec {
 /** Those of the agent, and those of the user. */
 export function allTools({ tools, userTools = [] }: Pick<ToolsDomain, 'tools' | 'userTools'>): readonly ToolSpec[] {
   if (userTools.length === 0) return tools;
-  const ofTools = together.get(tools) ?? new WeakMap<readonly ToolSpec[], readonly ToolSpec[]>();
-  const known = ofTools.get(userTools) ?? [...tools, ...userTools];
-  together.set(tools, ofTools.set(userTools, known));
-  return known;
+  const ofTools = remembered(together, tools, () => new WeakMap<readonly ToolSpec[], readonly ToolSpec[]>());
+  return remembered(ofTools, userTools, () => [...tools, ...userTools]);
 }
 
 /** One list for the same two: what is compiled for tools is kept by their list. */

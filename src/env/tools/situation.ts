@@ -4,6 +4,7 @@
 
 import { z } from 'zod';
 import type { Json, JsonObject } from '../../core/canonical-json.js';
+import { remembered } from '../../core/remembered.js';
 import type { RngState } from '../../core/rng.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state.js';
@@ -26,6 +27,8 @@ export interface Situation {
   readonly calls: number;
   /** Injected faults; absent if there were none. */
   readonly faults?: readonly Fault[];
+  /** Confidence of answers that were not sure, by id of the call; absent if all were. */
+  readonly doubts?: Readonly<Record<string, number>>;
   /** A call ended it: those after it are refused. */
   readonly ended: boolean;
 }
@@ -64,6 +67,7 @@ const savedEpisode = z.strictObject({
   messages: z.array(message),
   calls: z.int().min(0),
   faults: z.array(z.custom<Fault>((one) => typeof (one as Fault | null)?.call?.id === 'string')).optional(),
+  doubts: z.record(z.string(), z.number()).optional(),
   /** Of the state that the operations must lead to. */
   stateHash: z.string(),
   /** Version of the domain. */
@@ -89,7 +93,7 @@ type SavedEpisode = z.output<typeof savedEpisode>;
 /** The episode as plain JSON; of a size with the conversation, not with the state. */
 export function saveEpisode(domain: ToolsDomain, episode: Episode, rng: RngState): SavedEpisode {
   const { situation, paid, ...place } = episode;
-  const { task, seed, row, state, operations, messages, calls, faults } = situation;
+  const { task, seed, row, state, operations, messages, calls, faults, doubts } = situation;
   return structuredClone({
     ...place,
     domain: domain.version,
@@ -100,6 +104,7 @@ export function saveEpisode(domain: ToolsDomain, episode: Episode, rng: RngState
     messages: messages.slice(1),
     calls,
     ...(faults && { faults: [...faults] }),
+    ...(doubts && { doubts }),
     ...(paid === null ? {} : { paid }),
     stateHash: stateHash(state),
     rng: { key: [...rng.key] as [number, number], position: rng.position },
@@ -129,6 +134,7 @@ export function loadEpisode(
     operations: done,
     messages: said,
     faults,
+    doubts,
     ...place
   } = structuredClone(kept);
   const task = taskOf(id);
@@ -136,7 +142,7 @@ export function loadEpisode(
   const state = applyOperations(initialStateOf(domain, task), operations);
   if (stateHash(state) !== hash) throw new RangeError('its operations lead to another state');
   const messages = [policyMessage(domain), ...said];
-  const ofRow = { ...(row === undefined ? {} : { row }), ...(faults && { faults }) };
+  const ofRow = { ...(row === undefined ? {} : { row }), ...(faults && { faults }), ...(doubts && { doubts }) };
   return {
     episode: { situation: { task, seed, ...ofRow, state, operations, messages, calls, ended: false }, ...place, paid },
     rng,
@@ -154,8 +160,8 @@ const reference = new WeakMap<JsonObject, WeakMap<object, PerTask>>();
  */
 export function initialStateOf(domain: ToolsDomain, task: ToolsTask): JsonObject {
   if (!task.initialOperations?.length) return domain.initialState;
-  const states = at(initial, domain.initialState, () => new WeakMap());
-  return at(states, task, () => applyOperations(domain.initialState, task.initialOperations ?? []));
+  const states = remembered(initial, domain.initialState, () => new WeakMap());
+  return remembered(states, task, () => applyOperations(domain.initialState, task.initialOperations ?? []));
 }
 
 /** The state after the task's reference calls, by the domain's rules; undefined where these do not know all of them. */
@@ -164,9 +170,9 @@ export function referenceStateOf(domain: ToolsDomain, task: ToolsTask): JsonObje
   const calls = task.reference?.calls;
   if (rules === undefined || calls === undefined) return undefined;
   if (calls.some(({ name }) => !rules.tools.has(name))) return undefined;
-  const ofRules = at(reference, domain.initialState, () => new WeakMap<object, PerTask>());
-  const states = at(ofRules, rules, () => new WeakMap());
-  return at(states, task, () =>
+  const ofRules = remembered(reference, domain.initialState, () => new WeakMap<object, PerTask>());
+  const states = remembered(ofRules, rules, () => new WeakMap());
+  return remembered(states, task, () =>
     calls.reduce(
       (state, call, i) => {
         const { operations } = rules.execute(state, { ...call, id: `reference-${i}` });
@@ -175,13 +181,4 @@ export function referenceStateOf(domain: ToolsDomain, task: ToolsTask): JsonObje
       initialStateOf(domain, task),
     ),
   );
-}
-
-function at<K extends object, V>(map: WeakMap<K, V>, key: K, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) {
-    value = make();
-    map.set(key, value);
-  }
-  return value;
 }

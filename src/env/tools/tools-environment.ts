@@ -283,16 +283,16 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   /** Calls after one that ended the episode are refused, so that each has its answer. */
   private answer(situation: Situation, call: ToolCall, signal?: AbortSignal) {
-    const { task, state, messages, calls, seed, row, ended, faults } = situation;
+    const { task, state, messages, calls, seed, row, ended, faults, doubts } = situation;
     const problems = ended ? ['the conversation has ended'] : this.checks.problems(call);
     if (problems.length > 0) return this.checks.refuse(problems);
-    const query = { domain: this.domain, task, state, messages, call, step: calls, seed, faults };
+    const query = { domain: this.domain, task, state, messages, call, step: calls, seed, faults, doubts };
     return this.options.responder.answer(row === undefined ? query : { ...query, row }, signal);
   }
 
   /** Only a trusted backend or a tool that ends the conversation ends it. */
   private after(before: Situation, { id, name }: ToolCall, prediction: Prediction): Situation {
-    const { observation, isError, operations, terminated, fault } = prediction;
+    const { observation, isError, operations, terminated, fault, confidence } = prediction;
     const answer: Message = { role: 'tool', toolCallId: id, name, content: observation };
     return {
       ...before,
@@ -301,6 +301,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       messages: [...before.messages, isError ? { ...answer, isError } : answer],
       calls: before.calls + 1,
       ...(fault && { faults: [...(before.faults ?? []), fault] }),
+      ...(confidence < 1 && { doubts: { ...before.doubts, [id]: confidence } }),
       ended: before.ended || (terminated && this.trusts(prediction)) || (!isError && this.ending.has(name)),
     };
   }
@@ -358,7 +359,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   }
 
   private answerUser(situation: Situation, { name, arguments: given }: CallSpec, signal?: AbortSignal) {
-    const { task, state, messages, calls: step, seed, row } = situation;
+    const { task, state, messages, calls: step, seed, row, faults, doubts } = situation;
     const { userTools = [] } = this.domain;
     const checks = callChecks(userTools);
     const call: ToolCall = { id: `user-call-${step}`, name, arguments: given };
@@ -366,7 +367,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     const isOthers = tools !== undefined && !tools.includes(name);
     const problems = isOthers ? [`unknown tool "${name}"`] : checks.problems(call);
     if (problems.length > 0) return checks.refuse(problems);
-    const query = { domain: this.domain, task, state, messages, call, step, seed };
+    const query = { domain: this.domain, task, state, messages, call, step, seed, faults, doubts };
     return this.options.responder.answer(row === undefined ? query : { ...query, row }, signal);
   }
 

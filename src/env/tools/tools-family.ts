@@ -58,6 +58,8 @@ export interface CallQuery {
   readonly row?: number;
   /** Faults injected into earlier calls. */
   readonly faults?: readonly Fault[];
+  /** Confidence of earlier answers that were not sure, by id of the call. */
+  readonly doubts?: Readonly<Record<string, number>>;
 }
 
 /** Who answers calls. Unknown tools and arguments that break a tool's schema are refused before it is asked. */

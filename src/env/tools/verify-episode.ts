@@ -2,6 +2,7 @@
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
+import { remembered } from '../../core/remembered.js';
 import { stateHash, valueAt } from '../state/state.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolsDomain, ToolsTask, Verdict, VerifierSpec } from './domain.js';
 import { asHappened, checksAfterFaults } from './faults.js';
@@ -42,14 +43,11 @@ const solvedAtStart = new WeakMap<ToolsDomain, WeakMap<ToolsTask, boolean>>();
 export function isSolvedAtStart(domain: ToolsDomain, task: ToolsTask): boolean {
   const { state, notCalled = [], never = [] } = task.verifier;
   if (state !== undefined || notCalled.length + never.length > 0) return false;
-  const known = solvedAtStart.get(domain) ?? new WeakMap<ToolsTask, boolean>();
-  solvedAtStart.set(domain, known);
-  const before = known.get(task);
-  if (before !== undefined) return before;
-  const start = initialStateOf(domain, task);
-  const reward = rewardOf(checksOf(domain, task, { initialState: start, finalState: start, messages: [] }));
-  known.set(task, reward === 1);
-  return reward === 1;
+  const ofDomain = remembered(solvedAtStart, domain, () => new WeakMap<ToolsTask, boolean>());
+  return remembered(ofDomain, task, () => {
+    const start = initialStateOf(domain, task);
+    return rewardOf(checksOf(domain, task, { initialState: start, finalState: start, messages: [] })) === 1;
+  });
 }
 
 function checksOf(domain: ToolsDomain, task: ToolsTask, end: EpisodeEnd): CheckResult[] {

@@ -58,6 +58,7 @@ export async function carryOut(
   const initialState = initialStateOf(domain, task);
   const messages: Message[] = [];
   const steps: CarriedStep[] = [];
+  const doubts: Record<string, number> = {};
   let state = initialState;
   let terminated = false;
   const outcome = (isWhole: boolean) => ({ initialState, finalState: state, messages, steps, terminated, isWhole });
@@ -74,10 +75,11 @@ export async function carryOut(
     messages.push(message);
     for (const call of message.role === 'assistant' ? (message.toolCalls ?? []) : []) {
       const problems: readonly string[] = terminated ? ['the conversation has ended'] : checks.problems(call);
-      const query = { domain, task, state, messages: [...messages], call, step: steps.length, seed };
+      const query = { domain, task, state, messages: [...messages], call, step: steps.length, seed, doubts };
       const prediction: Prediction | undefined = problems.length > 0 ? checks.refuse(problems) : await answer(query);
       if (prediction === undefined) return outcome(false);
-      const { observation, isError, operations } = prediction;
+      const { observation, isError, operations, confidence } = prediction;
+      if (confidence < 1) doubts[call.id] = confidence;
       state = applyOperations(state, operations);
       steps.push({ call, prediction, state });
       const reply: Message = { role: 'tool', toolCallId: call.id, name: call.name, content: observation };

@@ -26,7 +26,7 @@ import { type AnyScenario, type ConfigObject, layered, type ToolsScenario } from
 import { provenanceOf } from '../versions.js';
 import { VectorFidelityPool, vectorHost } from './fidelity-vector.js';
 import { mustFailReport, scenarioJudge } from './tools/gates.js';
-import { ModelCast, makeParts, makeResponder, type ToolsParts } from './tools/rows.js';
+import { ModelCast, makeParts, makeResponder, spendingFacts, type ToolsParts } from './tools/rows.js';
 
 /** What only the main thread has. */
 type Services = Pick<JobContext, 'signal' | 'progress' | 'log'>;
@@ -60,7 +60,7 @@ export async function openToolsSubjects(
       ...{ setup, domain, user, agent, judge, models, services },
       answering: [scenario],
     });
-    return { ...subjects, close };
+    return { ...subjects, budget: parts.budget, close };
   } catch (error) {
     await close();
     throw error;
@@ -233,7 +233,8 @@ async function judge(
       if (construction !== undefined) log(`The gate on ${metric} proves nothing: ${construction}`);
     }
     const page = await written(out, report);
-    if (found.spent === undefined) return { ...resultOf(context, report, page), evaluationSet: opened.evaluationSet };
+    if (found.spent === undefined)
+      return { ...resultOf(context, report, page, opened), evaluationSet: opened.evaluationSet };
     progress.log(`A budget is spent. What was measured until then is in ${page}.`);
     throw found.spent;
   } finally {
@@ -279,7 +280,12 @@ async function written(out: string, report: FidelityReport): Promise<string> {
   return page;
 }
 
-function resultOf({ metrics, show }: JobContext<AnyScenario>, report: FidelityReport, page: string) {
+function resultOf(
+  { metrics, show }: JobContext<AnyScenario>,
+  report: FidelityReport,
+  page: string,
+  { budget }: OpenedSubjects,
+) {
   const { family, gates } = report;
   const subjects = report.subjects.map((subject) => {
     return { name: subject.name, version: subject.version, headlines: headlines(subject) };
@@ -293,8 +299,19 @@ function resultOf({ metrics, show }: JobContext<AnyScenario>, report: FidelityRe
       const found = value === null ? 'was not measured' : formatNumber(value);
       return [passed ? 'gate passed' : 'GATE FAILED', `${metric} ${found}, limit ${formatNumber(limit)}`] as const;
     }),
+    ...(budget === undefined ? [] : spendingFacts(budget)),
   ];
   show({ title: '', blocks: [{ kind: 'facts', rows }] });
   const passed = gates.every((gate) => gate.passed);
-  return { job: 'fidelity', family, wallSeconds: metrics.wallSeconds, report: page, passed, gates, subjects };
+  const spending = budget && { spent: budget.spent, spentBy: budget.spentBy };
+  return {
+    job: 'fidelity',
+    family,
+    wallSeconds: metrics.wallSeconds,
+    report: page,
+    passed,
+    gates,
+    subjects,
+    ...spending,
+  };
 }

@@ -110,10 +110,12 @@ export function broughtModel({ config, folder }: Scenario): string | undefined {
   return brought === undefined ? undefined : resolve(folder, brought);
 }
 
-/** The scenario's environment with a model file by its whole path. */
+/** The scenario's environment with model file and folder by their whole paths. */
 export function resolvedSpec({ config, folder }: Scenario): EnvSpec {
-  const { mjcf } = config.env;
-  return mjcf === undefined ? config.env : { ...config.env, mjcf: resolve(folder, mjcf) };
+  const { mjcf, mjcfFolder } = config.env;
+  if (mjcf === undefined) return config.env;
+  const whole = mjcfFolder === undefined ? {} : { mjcfFolder: resolve(folder, mjcfFolder) };
+  return { ...config.env, mjcf: resolve(folder, mjcf), ...whole };
 }
 
 /** The buffer in `folder`. @throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if its rows are not such as `env` gives */

@@ -3,7 +3,7 @@
 
 import type { Job, QueueEvents } from 'bullmq';
 import { z } from 'zod';
-import { contentHash } from '../../core/canonical-json.js';
+import { contentHash, parsedJson } from '../../core/canonical-json.js';
 import { type Cost, NO_COST } from '../../core/cost.js';
 import { type PackedError, ReverieError, reverieError } from '../../core/errors.js';
 import { OUTCOMES } from '../../env/tools/outcome.js';
@@ -140,7 +140,7 @@ export class RowCoordinator implements RowRunner {
       if ('bytes' in outcome) return await this.recordOf(planned, outcome.bytes);
       throw failureOf(plan.row, outcome.error);
     } finally {
-      reservation.settle(spent);
+      reservation.settle(spent, 'workers');
       this.stopWhenSpent();
     }
   };
@@ -182,7 +182,7 @@ export class RowCoordinator implements RowRunner {
     if (!this.calls.has(id)) return true;
     const bytes = await this.options.queue.get('result', id);
     if (bytes === undefined) return false;
-    const { spent } = checkedMessage(parsed(note), noteSchema, `the note of rollout ${id}`);
+    const { spent } = checkedMessage(parsedJson(String(note)), noteSchema, `the note of rollout ${id}`);
     this.settle(id, { bytes, spent });
     return true;
   }
@@ -194,7 +194,7 @@ export class RowCoordinator implements RowRunner {
       this.settle(id, { error: null, spent: NO_COST });
       return;
     }
-    const { error, note } = checkedMessage(parsed(reason), failureSchema, `why rollout ${id} failed`);
+    const { error, note } = checkedMessage(parsedJson(reason), failureSchema, `why rollout ${id} failed`);
     this.settle(id, { error: error as PackedError, spent: note.spent });
   }
 
@@ -284,13 +284,4 @@ function failureOf(row: number, packed: PackedError | null): Error {
   const { ofModel, retryable } = packed.values ?? {};
   const flags = { ofModel: ofModel === 'true', retryable: retryable === 'true' };
   return new ReverieError(packed.code, { ...packed.values, ...flags });
-}
-
-/** What is no JSON fits no schema either. */
-function parsed(text: unknown): unknown {
-  try {
-    return JSON.parse(String(text));
-  } catch {
-    return undefined;
-  }
 }

@@ -2,7 +2,7 @@
 // tried in forks of the environment, and what follows becomes data. A row depends on seed, episode, step and k alone.
 
 import { z } from 'zod';
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { canonicalJson, isJsonObject, type Json, type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { Awaitable, EnvSnapshot } from '../../core/environment.js';
 import { Rng } from '../../core/rng.js';
@@ -264,11 +264,8 @@ function contradicts(a: string, b: string): boolean {
   if (a === b) return false;
   const [isErrorA, isErrorB] = [a, b].map((text) => /^\s*error\b/i.test(text));
   if (isErrorA || isErrorB) return isErrorA !== isErrorB;
-  try {
-    return differs(JSON.parse(a), JSON.parse(b));
-  } catch {
-    return false;
-  }
+  const [said, now] = [parsedJson(a), parsedJson(b)];
+  return said !== undefined && now !== undefined && differs(said, now);
 }
 
 function differs(a: Json, b: Json): boolean {

@@ -9,6 +9,7 @@ import { nextId } from '../../env/tools/cel.js';
 import { DeclaredRules, type RulesFile, rulesFileSchema } from '../../env/tools/declared-rules.js';
 import type { ToolSpec } from '../../env/tools/domain.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import { comparableObservation } from '../../worldmodel/tools/checks.js';
 import {
   argumentNames,
   distinct,
@@ -124,20 +125,12 @@ function outcomeOf(rules: DeclaredRules, before: JsonObject, call: ObservedCall)
       return { way: refusal === undefined ? 'open' : call.isError ? 'right' : 'wrong', says: `Error: ${refusal}` };
     }
     const { observation, isError } = rules.execute(before, made);
-    const isRight = isError === call.isError && same(readable(observation), readable(call.text));
+    const isRight = isError === call.isError && comparableObservation(observation) === comparableObservation(call.text);
     return { way: isRight ? 'right' : 'wrong', says: observation };
   } catch (error) {
     // Records that no log shows cannot be judged.
     if (error instanceof ReverieError) return { way: 'open', says: error.message };
     throw error;
-  }
-}
-
-function readable(text: string): Json {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return text.trim();
   }
 }
 

@@ -3,7 +3,7 @@
 // the call where the answer is about one thing. Where the state is there beside the logs, it is an entry of a collection whose key the
 // call or the answer has.
 
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { canonicalJson, isJsonObject, type Json, type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { nextId } from '../../env/tools/cel.js';
 import type { ToolSpec, ToolsDomain } from '../../env/tools/domain.js';
@@ -48,19 +48,13 @@ export function observedLogs(episodes: readonly EpisodeRecord[], { tools }: Pick
         const answer = answers.get(id);
         if (tool === undefined || answer === undefined) return [];
         const { content: text, isError = false } = answer;
-        return [{ at: `${name}, call ${number + 1}`, tool, arguments: given, text, ...parsed(text), isError }];
+        const value = parsedJson(text);
+        const isData = typeof value === 'object' && value !== null;
+        const data = isData ? { answer: value as ObservedCall['answer'] } : {};
+        return [{ at: `${name}, call ${number + 1}`, tool, arguments: given, text, ...data, isError }];
       });
     return { name, reward: verdict.reward, messages, calls };
   });
-}
-
-function parsed(text: string): Pick<ObservedCall, 'answer'> {
-  try {
-    const value = JSON.parse(text) as Json;
-    return typeof value === 'object' && value !== null ? { answer: value } : {};
-  } catch {
-    return {};
-  }
 }
 
 export function isChange({ tool, isError }: Pick<ObservedCall, 'tool' | 'isError'>): boolean {

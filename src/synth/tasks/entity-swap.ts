@@ -1,6 +1,7 @@
 // The things a typed state holds: records of its collections, by id, and where a text or a task names them.
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { remembered, rememberedIfFrozen } from '../../core/remembered.js';
 import type { Rng } from '../../core/rng.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 
@@ -74,12 +75,9 @@ export function wordsOf(text: string): string[] {
 
 function recordsOf(part: Json): Records | null {
   if (typeof part !== 'object' || part === null) return null;
-  const before = parsed.get(part);
-  if (before !== undefined) return before;
-  const records = Array.isArray(part) ? listedRecords(part) : keyedRecords(part as JsonObject);
-  // A part that may still change must not be remembered.
-  if (Object.isFrozen(part)) parsed.set(part, records);
-  return records;
+  return rememberedIfFrozen(parsed, part, () =>
+    Array.isArray(part) ? listedRecords(part) : keyedRecords(part as JsonObject),
+  );
 }
 
 function keyedRecords(part: JsonObject): Records | null {
@@ -175,8 +173,7 @@ const kindsByRecords = new WeakMap<object, Map<string, boolean>>();
 function isKind(entities: Entities, collection: string, path: string): boolean {
   if (PERSONAL.test(path)) return false;
   const records = entities.collections.get(collection)!;
-  const known = kindsByRecords.get(records) ?? new Map<string, boolean>();
-  kindsByRecords.set(records, known);
+  const known = remembered(kindsByRecords, records, () => new Map<string, boolean>());
   let answer = known.get(path);
   if (answer === undefined) {
     const distinct = valuesAt(records.values(), path).size;

@@ -1,6 +1,7 @@
 // Ids that a reference needs and that neither the user, the policy nor any reachable answer discloses.
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
+import { remembered } from '../../core/remembered.js';
 import type { ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
@@ -138,16 +139,15 @@ const fieldsKnown = new WeakMap<object, ReadonlyMap<string, string>>();
 
 /** Texts of a record at any depth, by field name. */
 function fieldsOf(record: JsonObject): ReadonlyMap<string, string> {
-  const before = fieldsKnown.get(record);
-  if (before !== undefined) return before;
-  const fields = new Map<string, string>();
-  fieldsKnown.set(record, fields);
-  const walk = (part: Json, name: string) => {
-    if (typeof part === 'string' || typeof part === 'number') {
-      if (!fields.has(name)) fields.set(name, String(part));
-    } else if (typeof part === 'object' && part !== null && !Array.isArray(part))
-      for (const [key, value] of Object.entries(part)) walk(value as Json, key);
-  };
-  walk(record, '');
-  return fields;
+  return remembered(fieldsKnown, record, () => {
+    const fields = new Map<string, string>();
+    const walk = (part: Json, name: string) => {
+      if (typeof part === 'string' || typeof part === 'number') {
+        if (!fields.has(name)) fields.set(name, String(part));
+      } else if (typeof part === 'object' && part !== null && !Array.isArray(part))
+        for (const [key, value] of Object.entries(part)) walk(value as Json, key);
+    };
+    walk(record, '');
+    return fields;
+  });
 }

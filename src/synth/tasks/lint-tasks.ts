@@ -2,6 +2,7 @@
 // refuse. A defect excludes only its own task from rewards; a finding that may be intended is only reported.
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { remembered } from '../../core/remembered.js';
 import { stateHash } from '../../env/state/state.js';
 import type { CallSpec, EpisodeEnd, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { firstTools, proposalOf } from '../../env/tools/process-checks.js';
@@ -54,11 +55,8 @@ const known = new WeakMap<object, WeakMap<ToolsTask, Promise<readonly TaskFindin
  */
 export function lintTask(domain: ToolsDomain, task: ToolsTask): Promise<readonly TaskFinding[]> {
   const key = domain.rules ?? domain.initialState;
-  const ofDomain = known.get(key) ?? new WeakMap<ToolsTask, Promise<readonly TaskFinding[]>>();
-  known.set(key, ofDomain);
-  const found = ofDomain.get(task) ?? linted(domain, task);
-  ofDomain.set(task, found);
-  return found;
+  const ofDomain = remembered(known, key, () => new WeakMap<ToolsTask, Promise<readonly TaskFinding[]>>());
+  return remembered(ofDomain, task, () => linted(domain, task));
 }
 
 export async function lintTasks(domain: ToolsDomain, tasks: readonly ToolsTask[]): Promise<TaskFinding[]> {

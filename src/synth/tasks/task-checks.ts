@@ -2,6 +2,7 @@
 // in, by which proposals are judged.
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
+import { remembered, rememberedIfFrozen } from '../../core/remembered.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { compileSchema, type SchemaCheck, stateHash } from '../../env/state/state.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
@@ -117,13 +118,9 @@ export function callFaults(domain: ToolsDomain, calls: readonly CallSpec[]): str
   });
 }
 
-const checks = new WeakMap<ToolSpec, SchemaCheck>();
-
 /** The check of a tool's arguments, compiled once. */
-export function argumentCheck(tool: ToolSpec): SchemaCheck {
-  const known = checks.get(tool) ?? compileSchema(tool.parameters, `the arguments of tool "${tool.name}"`);
-  checks.set(tool, known);
-  return known;
+export function argumentCheck({ parameters, name }: ToolSpec): SchemaCheck {
+  return compileSchema(parameters, `the arguments of tool "${name}"`);
 }
 
 /**
@@ -150,14 +147,12 @@ interface ReferenceCheck {
   readonly played: Played;
 }
 
-const remembered = new WeakMap<Responder, WeakMap<ToolsTask, Promise<ReferenceCheck>>>();
+const references = new WeakMap<Responder, WeakMap<ToolsTask, Promise<ReferenceCheck>>>();
 
 /** Plays the reference, which the task must have; remembered by task and responder: seeds are asked about again and again. */
 export function checkReference(domain: ToolsDomain, task: ToolsTask, responder: Responder): Promise<ReferenceCheck> {
-  const byTask = remembered.get(responder) ?? new WeakMap<ToolsTask, Promise<ReferenceCheck>>();
-  remembered.set(responder, byTask);
-  const check = byTask.get(task) ?? playReference(domain, task, responder);
-  byTask.set(task, check);
+  const byTask = remembered(references, responder, () => new WeakMap<ToolsTask, Promise<ReferenceCheck>>());
+  const check = remembered(byTask, task, () => playReference(domain, task, responder));
   // What failed for want of a budget or a server may succeed another time.
   check.catch(() => byTask.delete(task));
   return check;
@@ -228,10 +223,8 @@ const held = new WeakMap<object, ReadonlySet<string>>();
 /** Whole strings and keys that a value holds, at any depth. */
 function valuesOf(value: Json): ReadonlySet<string> {
   if (typeof value !== 'object' || value === null) return new Set(typeof value === 'string' ? [value] : []);
-  const before = held.get(value);
-  if (before !== undefined) return before;
-  const keys = Array.isArray(value) ? [] : Object.keys(value);
-  const found = new Set([...keys, ...Object.values(value as JsonObject).flatMap((part) => [...valuesOf(part)])]);
-  if (Object.isFrozen(value)) held.set(value, found);
-  return found;
+  return rememberedIfFrozen(held, value, () => {
+    const keys = Array.isArray(value) ? [] : Object.keys(value);
+    return new Set([...keys, ...Object.values(value as JsonObject).flatMap((part) => [...valuesOf(part)])]);
+  });
 }

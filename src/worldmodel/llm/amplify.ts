@@ -2,27 +2,20 @@
 // come in order, each of one kind. Keys that a kind has no use for are empty, as strict servers want every key of every turn.
 
 import { z } from 'zod';
-import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { isJsonObject, type Json, type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import { type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
-import { stateHash } from '../../env/state/state.js';
+import { compileSchema, stateHash } from '../../env/state/state.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Operation, Prediction } from '../../env/tools/prediction.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import type { EpisodeStep } from '../../replay/experience/experience.js';
-import {
-  checkProposal,
-  comparableObservation,
-  idPatternOf,
-  schemaCheckOf,
-  toolOf,
-  unsaidIds,
-} from '../tools/checks.js';
-import { clipped, DATA_NOTICE, oneLine, renderSections, sliceState } from './prompt.js';
+import { checkProposal, comparableObservation, idPatternOf, toolOf, unsaidIds } from '../tools/checks.js';
+import { clipped, DATA_NOTICE, domainText, renderSections, sliceState } from './prompt.js';
 import { normalisedOperations, operationsReply, parseOperations, replySchema, reportsError } from './replies.js';
 
 const turn = z.strictObject({
@@ -141,9 +134,9 @@ class TrajectoryReplay {
   private readCall(turn: Turn): ToolCall | string {
     const tool = toolOf(this.domain, turn.name);
     if (tool === undefined) return `there is no tool "${turn.name}".`;
-    const given = parseObject(turn.arguments);
-    if (given === undefined) return `the arguments of ${turn.name} are no JSON object.`;
-    const faults = schemaCheckOf(tool.parameters, `the arguments of ${tool.name}`)(given);
+    const given = parsedJson(turn.arguments);
+    if (!isJsonObject(given)) return `the arguments of ${turn.name} are no JSON object.`;
+    const faults = compileSchema(tool.parameters, `the arguments of ${tool.name}`)(given);
     if (faults.length > 0) return `the arguments of ${turn.name}: ${faults.join('; ')}.`;
     return { id: `call-${this.calls++}`, name: tool.name, arguments: given };
   }
@@ -175,15 +168,6 @@ class TrajectoryReplay {
 
 function thought({ reasoning }: Turn): { reasoning?: string } {
   return reasoning === '' ? {} : { reasoning };
-}
-
-function parseObject(text: string): JsonObject | undefined {
-  try {
-    const value = JSON.parse(text) as Json;
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 interface AmplifyRequest {
@@ -231,7 +215,7 @@ export async function amplifyTrajectory(request: AmplifyRequest): Promise<Amplif
       problem: `The trajectory written for task "${task.id}" cannot be read: ${describeIssues(read.error)}`,
       hint: 'Use a model that can be held to a schema, or run episodes turn by turn (synth.mode: turns).',
     });
-  const modelVersion = `amplify:1:${model.version}`;
+  const modelVersion = `amplify:2:${model.version}`;
   const replay = new TrajectoryReplay(domain, initialState, modelVersion);
   const { problems } = replay.play(read.data.turns);
   return {
@@ -262,9 +246,7 @@ function trajectoryMessages({ domain, task, exemplar, stateTokens = 8_000 }: Amp
     'You write realistic conversations in which an agent serves a user by means of tools, for training agents.',
     DATA_NOTICE,
     `## Rules\n${RULES.map((rule, i) => `${i + 1}. ${rule}`).join('\n')}`,
-    `## Policy of the agent\n${domain.policy}`,
-    `## Tools\n${domain.tools.map((tool) => oneLine(tool as unknown as Json)).join('\n')}`,
-    `## Schema of the state\n${oneLine(domain.stateSchema)}`,
+    domainText(domain, domain.tools),
     'Reply with one JSON object with the key turns: a list of objects with the keys role, reasoning, content, name, arguments, operations, in this order.',
   ].join('\n\n');
   const { opening = '', persona = '', goal } = task.user;

@@ -8,7 +8,7 @@
 // paths into the state; omitted entries are counted.
 
 import { isDeepStrictEqual } from 'node:util';
-import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { isJsonObject, type Json, type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import { allTools, type ToolSpec, type ToolsDomain } from '../../env/tools/domain.js';
 import { callsOf, type Message, type ToolCall } from '../../env/tools/message.js';
 import { initialStateOf } from '../../env/tools/situation.js';
@@ -249,19 +249,20 @@ export function systemText(domain: ToolsDomain, isShort = false): string {
   if (isShort) return [ROLE, DATA_NOTICE, REPLY_FORM].join('\n\n');
   const known = systemTexts.get(domain);
   if (known !== undefined) return known;
-  const { policy, stateSchema, declared } = domain;
-  const text = [
-    ROLE,
-    DATA_NOTICE,
-    `## Rules\n${RULES.map((rule, i) => `${i + 1}. ${rule}`).join('\n')}`,
-    `## Policy of the agent\n${policy.trim()}`,
-    `## Tools\n${signatures(allTools(domain)).join('\n')}`,
-    `## Types of the state\n${typesOf(stateSchema).join('\n')}`,
-    ...(declared === undefined ? [] : [`## Declared rules\n${DECLARED}\n${oneLine(declared.file as Json)}`]),
-    REPLY_FORM,
-  ].join('\n\n');
+  const rules = RULES.map((rule, i) => `${i + 1}. ${rule}`).join('\n');
+  const text = [ROLE, DATA_NOTICE, `## Rules\n${rules}`, domainText(domain, allTools(domain)), REPLY_FORM].join('\n\n');
   systemTexts.set(domain, text);
   return text;
+}
+
+/** What a model is shown of a domain: policy, tools, types of the state, and rules that its answers are held to. */
+export function domainText({ policy, stateSchema, declared }: ToolsDomain, tools: readonly ToolSpec[]): string {
+  return [
+    `## Policy of the agent\n${policy.trim()}`,
+    `## Tools\n${signatures(tools).join('\n')}`,
+    `## Types of the state\n${typesOf(stateSchema).join('\n')}`,
+    ...(declared === undefined ? [] : [`## Declared rules\n${DECLARED}\n${oneLine(declared.file as Json)}`]),
+  ].join('\n\n');
 }
 
 /** Tools with their parameters as types; each type is described at its first occurrence. */
@@ -594,12 +595,8 @@ export function callEntry({ name, arguments: given, answer, isError }: Answered)
 
 function compactJson(text: string): Json | undefined {
   if (!/^[[{]/.test(text)) return undefined;
-  try {
-    const value = JSON.parse(text) as Json;
-    return JSON.stringify(value) === text ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(text);
+  return JSON.stringify(value) === text ? value : undefined;
 }
 
 /** Changed parts of a state since the start, by entry; of many, those relevant to the call. */

@@ -1,7 +1,7 @@
 // Whether an answer says what is true, and whether a change is the one that should have been made. Typed values decide: what
 // was said in other words, in another order or with less beside it still counts; what holds nothing of the truth does not.
 
-import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { isJsonObject, type Json, type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import { type StateChange, stateChanges } from '../../env/tools/verify-episode.js';
 
 /** Where the truth of a read comes from: what the rules or a record answered, or the entries of the state that a call names. */
@@ -78,10 +78,6 @@ function withoutWords(words: Set<string>, given: JsonObject): Set<string> {
 
 /** Data in an answer; undefined where it is a text, a number on its own among them. */
 function jsonOf(text: string): JsonObject | Json[] | undefined {
-  try {
-    const value = JSON.parse(text) as Json;
-    return Array.isArray(value) || isJsonObject(value) ? (value as JsonObject | Json[]) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(text);
+  return Array.isArray(value) || isJsonObject(value) ? (value as JsonObject | Json[]) : undefined;
 }

@@ -7,6 +7,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { describeIssues, nearest, reverieError } from '../../core/errors.js';
+import { remembered } from '../../core/remembered.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { collectionsOf, holds, recordsNamed, recordsReferred } from '../../env/state/records.js';
@@ -138,8 +139,7 @@ const answers = new WeakMap<ToolsDomain, Map<string, ToolOutcome>>();
 
 /** What the rules say to the last of some calls. */
 function answered(domain: ToolsDomain, task: ToolsTask, calls: readonly CallSpec[]): ToolOutcome {
-  const known = answers.get(domain) ?? new Map<string, ToolOutcome>();
-  answers.set(domain, known);
+  const known = remembered(answers, domain, () => new Map<string, ToolOutcome>());
   const key = canonicalJson([task.id, ...calls.map((call) => [call.name, call.arguments])]);
   const call = { id: `probe-${calls.length}`, ...calls.at(-1)! };
   const outcome = known.get(key) ?? domain.rules!.execute(stateAfter(domain, task, calls.slice(0, -1)), call);
@@ -374,20 +374,19 @@ const TRIES = 100;
 
 /** Keys of entries of collections, and values of fields that are called an id. */
 function entityIds(state: JsonObject): ReadonlySet<string> {
-  const before = known.get(state);
-  if (before !== undefined) return before;
-  const ids = new Set<string>();
-  const open: Json[] = Object.values(state);
-  for (let part = open.pop(); part !== undefined; part = open.pop()) {
-    if (typeof part !== 'object' || part === null) continue;
-    for (const [key, value] of Object.entries(part) as [string, Json][]) {
-      if (!Array.isArray(part) && isJsonObject(value)) ids.add(key);
-      if (typeof value === 'string' && ID_FIELD.test(key)) ids.add(value);
-      open.push(value);
+  return remembered(known, state, () => {
+    const ids = new Set<string>();
+    const open: Json[] = Object.values(state);
+    for (let part = open.pop(); part !== undefined; part = open.pop()) {
+      if (typeof part !== 'object' || part === null) continue;
+      for (const [key, value] of Object.entries(part) as [string, Json][]) {
+        if (!Array.isArray(part) && isJsonObject(value)) ids.add(key);
+        if (typeof value === 'string' && ID_FIELD.test(key)) ids.add(value);
+        open.push(value);
+      }
     }
-  }
-  known.set(state, ids);
-  return ids;
+    return ids;
+  });
 }
 
 /** An id of the same shape that the state does not have; undefined if none is found. The same every time. */

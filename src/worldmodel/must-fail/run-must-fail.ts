@@ -1,10 +1,8 @@
 // Tries a simulator on probes, and reports what it was taken in by and what it refused.
 
-import { readFile } from 'node:fs/promises';
 import type { JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import { openSealed, sealedText, writeFileAtomic } from '../../core/files.js';
 import { concurrently } from '../../core/threads.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolOutcome, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
@@ -261,19 +259,3 @@ function unusable(error: unknown): string | undefined {
 }
 
 const NO_TASK: ToolsTask = { id: 'must-fail', family: 'must-fail', user: { goal: '' }, verifier: {} };
-
-// The report as a file that vouches for itself.
-
-/** Throws STORAGE_FULL, STORAGE_FAILED. */
-export async function writeMustFail(path: string, report: MustFailReport): Promise<void> {
-  await writeFileAtomic(path, sealedText(report));
-}
-
-/** The report in a file that `writeMustFail` wrote. Throws CHECKPOINT_CORRUPT. */
-export async function readMustFail(path: string): Promise<MustFailReport> {
-  try {
-    return openSealed(await readFile(path, 'utf8')) as unknown as MustFailReport;
-  } catch (error) {
-    throw reverieError('CHECKPOINT_CORRUPT', { path, problem: (error as Error).message }, error);
-  }
-}

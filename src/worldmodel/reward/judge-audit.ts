@@ -1,11 +1,9 @@
-// The audit of a judge as a file that vouches for itself, and the gate it opens: no reward by a judge without one.
+// The audit of a judge, and the gate it opens: no reward by a judge without one.
 
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { contentHash, type JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
-import { openSealed, sealedText, writeFileAtomic } from '../../core/files.js';
 import { wilson } from '../../core/statistics.js';
 import { concurrently } from '../../core/threads.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
@@ -19,72 +17,45 @@ const WORST = 20;
 const CONCURRENCY = 8;
 const ERRORS = ['false positive', 'false negative', 'flip', 'abstention'] as const;
 
-const count = z.int().min(0);
-/** A share of episodes with its 95 % interval. */
-const rate = z.strictObject({ value: z.number().nullable(), low: z.number(), high: z.number(), count, of: count });
-const cost = z.strictObject({
-  calls: count,
-  promptTokens: count,
-  cachedTokens: count,
-  completionTokens: count,
-  money: z.number(),
-});
-
-/** Of what older audits say besides nothing is read. */
-const auditSchema = z.object({
-  format: z.literal('reverie-judge-audit/1'),
+export interface AuditReport {
+  readonly format: 'reverie-judge-audit/1';
   /** Version of the judge. */
-  judge: z.string(),
+  readonly judge: string;
   /** `hash` is of what a judge sees of it: policy and tools. */
-  domain: z.strictObject({ id: z.string(), hash: z.string() }),
-  labelled: z.strictObject({ hash: z.string(), episodes: count, successes: count, failures: count }),
-  repeats: count,
+  readonly domain: { readonly id: string; readonly hash: string };
+  readonly labelled: Readonly<Record<'episodes' | 'successes' | 'failures', number>> & { readonly hash: string };
+  readonly repeats: number;
   /** Of failed episodes that were decided, those passed; of good ones, those failed. */
-  falsePositive: rate,
-  falseNegative: rate,
-  abstention: rate,
+  readonly falsePositive: Rate;
+  readonly falseNegative: Rate;
+  readonly abstention: Rate;
   /** Of all episodes, those not judged alike every time. */
-  flip: rate,
-  /** `label`: why it is good or failed, by its label; `said`: by the judge. */
-  worst: z.array(
-    z.object({
-      id: z.string(),
-      task: z.string(),
-      error: z.enum(ERRORS),
-      confidence: z.number(),
-      label: z.string(),
-      said: z.string(),
-    }),
-  ),
-  cost,
-});
+  readonly flip: Rate;
+  readonly worst: readonly WorstCase[];
+  readonly cost: Cost;
+}
 
-export type AuditReport = z.output<typeof auditSchema>;
-export type Rate = z.output<typeof rate>;
-type WorstCase = AuditReport['worst'][number];
+/** A share of episodes with its 95 % interval. */
+export interface Rate {
+  readonly value: number | null;
+  readonly low: number;
+  readonly high: number;
+  readonly count: number;
+  readonly of: number;
+}
+
+/** `label`: why it is good or failed, by its label; `said`: by the judge. */
+interface WorstCase {
+  readonly id: string;
+  readonly task: string;
+  readonly error: (typeof ERRORS)[number];
+  readonly confidence: number;
+  readonly label: string;
+  readonly said: string;
+}
 
 export function rateOf(hits: number, of: number): Rate {
   return { ...wilson(hits, of), count: hits, of };
-}
-
-/** Throws STORAGE_FULL, STORAGE_FAILED. */
-export async function writeAudit(path: string, report: AuditReport): Promise<void> {
-  await writeFileAtomic(path, sealedText(report));
-}
-
-/** Throws FILE_INVALID if the file is missing, was changed after it was written, or is no audit. */
-export async function readAudit(path: string): Promise<AuditReport> {
-  try {
-    return auditSchema.parse(openSealed(await readFile(path, 'utf8')));
-  } catch (error) {
-    const problem = error instanceof z.ZodError ? describeIssues(error) : (error as Error).message;
-    const hint = 'Make the audit anew; its file is not to be edited.';
-    throw reverieError(
-      'FILE_INVALID',
-      { problem: `The judge audit "${path}" cannot be used: ${problem}.`, hint },
-      error,
-    );
-  }
 }
 
 /**
@@ -166,13 +137,13 @@ export async function auditJudge(
 }
 
 /** Identifies labelled episodes by all that a judge is asked and should answer. */
-function labelledHash(episodes: readonly LabelledEpisode[]): string {
+export function labelledHash(episodes: readonly LabelledEpisode[]): string {
   return contentHash(
     episodes.map(({ id, task, messages, success, criteria = [] }) => [id, task, messages, success, criteria]),
   );
 }
 
-function judgedDomainHash({ id, policy, tools }: ToolsDomain): string {
+export function judgedDomainHash({ id, policy, tools }: ToolsDomain): string {
   return contentHash([id, policy, tools]);
 }
 

@@ -2,6 +2,7 @@
 // Answered: whether it is done, which facts come and go, what is said, and whether that ends the episode, with its reward.
 
 import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
+import { remembered } from '../../core/remembered.js';
 import type { CallSpec, FactTable, Scene } from '../../env/tools/domain.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import { factKey, rowOf, Situation, splitByNames } from '../situation.js';
@@ -186,9 +187,7 @@ function compareRows(a: Row, b: Row, places: ReadonlyMap<string, number>): numbe
 const orders = new WeakMap<Scene, ReadonlyMap<string, number>>();
 
 function orderOf(scene: Scene): ReadonlyMap<string, number> {
-  const order = orders.get(scene) ?? new Map(scene.objects.map(({ name }, i) => [name, i]));
-  orders.set(scene, order);
-  return order;
+  return remembered(orders, scene, () => new Map(scene.objects.map(({ name }, i) => [name, i])));
 }
 
 /**

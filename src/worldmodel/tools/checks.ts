@@ -1,10 +1,11 @@
 // Keeps a typed state honest: what a backend proposes for a call is believed only if the state can do it, stays what its
 // schema and its invariants say, and nothing is spoken of that does not exist.
 
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { canonicalJson, isJsonObject, type Json, type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
+import { remembered, rememberedIfFrozen } from '../../core/remembered.js';
 import { applyOperations } from '../../env/state/operations.js';
-import { compileSchema, type SchemaCheck } from '../../env/state/state.js';
+import { compileSchema } from '../../env/state/state.js';
 import { callChecks } from '../../env/tools/check-action.js';
 import { allTools, type ToolSpec, type ToolsDomain } from '../../env/tools/domain.js';
 import { callsOf, type Message, type ToolCall, type ToolMessage } from '../../env/tools/message.js';
@@ -139,7 +140,7 @@ function callProblems({ domain, state, call, proposal, trust }: ProposalQuery): 
 
 function stateProblems({ domain, state }: ProposalQuery, after: JsonObject): string[] {
   if (after === state) return [];
-  const fits = schemaCheckOf(domain.stateSchema, `the state of domain "${domain.id}"`);
+  const fits = compileSchema(domain.stateSchema, `the state of domain "${domain.id}"`);
   const faults = fits(changedPart(state, after, domain.stateSchema));
   const broken = (domain.rules ?? domain.declared)?.invariants(state, after) ?? [];
   return [
@@ -214,11 +215,7 @@ const known = new WeakMap<object, ReadonlySet<string>>();
 /** Keys, whole strings, numbers and words of strings in `value`. Remembered for frozen values, as states share their parts. */
 export function wordsIn(value: Json): ReadonlySet<string> {
   if (typeof value !== 'object' || value === null) return collect(value, new Set());
-  const before = known.get(value);
-  if (before !== undefined) return before;
-  const words = collect(value, new Set());
-  if (Object.isFrozen(value)) known.set(value, words);
-  return words;
+  return rememberedIfFrozen(known, value, () => collect(value, new Set()));
 }
 
 function collect(value: Json, into: Set<string>): Set<string> {
@@ -241,11 +238,8 @@ function addText(text: string, into: Set<string>): void {
 
 /** JSON in canonical form, other text with its white space evened out: equal for observations that say the same. */
 export function comparableObservation(observation: string): string {
-  try {
-    return canonicalJson(JSON.parse(observation));
-  } catch {
-    return observation.replace(/\s+/g, ' ').trim();
-  }
+  const value = parsedJson(observation);
+  return value === undefined ? observation.replace(/\s+/g, ' ').trim() : canonicalJson(value);
 }
 
 export function toolOf(domain: ToolsDomain, name: string): ToolSpec | undefined {
@@ -254,14 +248,14 @@ export function toolOf(domain: ToolsDomain, name: string): ToolSpec | undefined 
 
 /**
  * Weight of an episode in training, in [0, 1]: the product, over answers less sure than `downWeightBelow`, of confidence
- * over it. A refused call has confidence 0, so an episode that rests on one weighs nothing.
+ * over it. A refused call has confidence 0, so an episode that rests on one weighs nothing. A repeated answer is the same doubt, not another.
  */
 export function episodeWeight(
-  predictions: readonly Pick<Prediction, 'confidence'>[],
+  predictions: readonly Pick<Prediction, 'confidence' | 'backend'>[],
   { downWeightBelow }: { readonly downWeightBelow: number },
 ): number {
-  return predictions.reduce((weight, { confidence }) => {
-    return confidence < downWeightBelow ? (weight * confidence) / downWeightBelow : weight;
+  return predictions.reduce((weight, { confidence, backend }) => {
+    return confidence < downWeightBelow && backend !== 'memory' ? (weight * confidence) / downWeightBelow : weight;
   }, 1);
 }
 
@@ -291,15 +285,6 @@ export function answeredBefore({ domain, messages, call }: Pick<CallQuery, 'doma
   return found;
 }
 
-const compiled = new WeakMap<JsonObject, SchemaCheck>();
-
-/** As `compileSchema`; the same object is compiled once. Throws SCHEMA_INVALID. */
-export function schemaCheckOf(schema: JsonObject, what: string): SchemaCheck {
-  const check = compiled.get(schema) ?? compileSchema(schema, what);
-  compiled.set(schema, check);
-  return check;
-}
-
 /** Whether a word looks like an id of the domain. */
 type IdPattern = (word: string) => boolean;
 
@@ -317,9 +302,7 @@ const learned = new WeakMap<JsonObject, IdPattern>();
 
 /** Learned once for a domain's initial state. */
 export function idPatternOf(domain: ToolsDomain): IdPattern {
-  const fromState = learned.get(domain.initialState) ?? learnPattern(domain.initialState);
-  learned.set(domain.initialState, fromState);
-  return fromState;
+  return remembered(learned, domain.initialState, () => learnPattern(domain.initialState));
 }
 
 function learnPattern(state: JsonObject): IdPattern {

@@ -115,13 +115,16 @@ export class Router implements Responder {
     );
     const answer = isSkipped ? undefined : answeredBefore(query);
     if (answer === undefined) return undefined;
-    const { content: observation, isError = false } = answer;
+    const { content: observation, isError = false, toolCallId } = answer;
     const why = [...trail.why, 'memory: the same read of an unchanged state was answered before'];
     const prediction = exactPrediction(
       { operations: [], observation, isError },
       { backend: 'memory', modelVersion: 'memory:1', why },
     );
-    return { ...prediction, checks: { repeated: 'held' }, cost: trail.cost };
+    // No surer than it was.
+    const confidence = query.doubts?.[toolCallId] ?? 1;
+    const truncated = confidence < this.config.truncateBelow;
+    return { ...prediction, confidence, truncated, checks: { repeated: 'held' }, cost: trail.cost };
   }
 
   /** Records of the same tool, nearest first; those that a model would be shown. */

@@ -4,6 +4,7 @@
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
+import { remembered } from '../../core/remembered.js';
 import { applyOperations } from '../../env/state/operations.js';
 import {
   collectionsOf,
@@ -20,6 +21,7 @@ import {
 } from '../../env/state/records.js';
 import type { CallSpec, ToolSpec, ToolsDomain } from '../../env/tools/domain.js';
 import type { CheckFinding, StateCheck } from '../../env/tools/prediction.js';
+import { isWorkedOutLater } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import { stateChanges } from '../../env/tools/verify-episode.js';
 import type { ExperienceStep } from '../../replay/experience/experience.js';
@@ -472,14 +474,8 @@ const denied = new WeakMap<ExperienceStep, readonly string[]>();
 
 /** Keys under which this tool reports something else than a record's field of that name: its own records would fail the check. */
 function denials(query: StateQuery, steps: readonly ExperienceStep[]): ReadonlySet<string> {
-  const keys = steps.flatMap((step) => {
-    const before = denied.get(step);
-    if (before !== undefined) return before;
-    const found = step.isError ? [] : faultsOf(query, step).map(({ key }) => key);
-    denied.set(step, found);
-    return found;
-  });
-  return new Set(keys);
+  const keysOf = (step: ExperienceStep) => (step.isError ? [] : faultsOf(query, step).map(({ key }) => key));
+  return new Set(steps.flatMap((step) => remembered(denied, step, () => keysOf(step))));
 }
 
 function faultsOf(query: StateQuery, step: ExperienceStep): readonly Fault[] {
@@ -577,22 +573,15 @@ function recordsContradicted(query: StateQuery): Found {
 const places = new WeakMap<ToolsDomain, ReadonlyMap<string, ReadonlySet<string>>>();
 
 function collectionsOfPlace(domain: ToolsDomain, tool: string, key: string): ReadonlySet<string> {
-  let known = places.get(domain);
-  if (known === undefined) {
+  const known = remembered(places, domain, () => {
     const found = new Map<string, Set<string>>();
-    const isReady = (task: ToolsDomain['tasks'][number]) =>
-      Object.getOwnPropertyDescriptor(task, 'reference')?.get === undefined;
-    for (const task of domain.tasks.filter(isReady)) {
-      for (const call of task.reference?.calls ?? []) {
-        for (const { key: place, record } of recordsOf(domain.initialState, call.arguments)) {
-          for (const name of [`${call.name} ${place}`, place])
-            found.set(name, (found.get(name) ?? new Set()).add(record.collection));
-        }
-      }
-    }
-    known = found;
-    places.set(domain, known);
-  }
+    const ready = domain.tasks.filter((task) => !isWorkedOutLater(task));
+    for (const call of ready.flatMap(({ reference }) => reference?.calls ?? []))
+      for (const { key: place, record } of recordsOf(domain.initialState, call.arguments))
+        for (const name of [`${call.name} ${place}`, place])
+          found.set(name, (found.get(name) ?? new Set()).add(record.collection));
+    return found;
+  });
   return known.get(`${tool} ${key}`) ?? known.get(key) ?? new Set();
 }
 

@@ -1,12 +1,12 @@
 // What can go wrong with a Python process, and what of it the environment survives.
 
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { kill } from 'node:process';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { makeEnvironment } from '../../../src/env/environments.js';
 import type { GymnasiumEnvironment } from '../../../src/env/gymnasium/gymnasium-environment.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { gymnasiumPython, noGymnasium, room, useGymnasium } from './python.js';
 
 useGymnasium();
@@ -102,7 +102,7 @@ describe.skipIf(noGymnasium)('a process that lives', () => {
 });
 
 test.skipIf(noGymnasium)('a Python without gymnasium is told what to install', async () => {
-  const bare = join(mkdtempSync(join(tmpdir(), 'reverie-python-')), 'bare-python');
+  const bare = join(temporaryFolder('python'), 'bare-python');
   writeFileSync(bare, `#!/bin/sh\nexec "${gymnasiumPython}" -I -S "$@"\n`, { mode: 0o755 });
   process.env.REVERIE_PYTHON = bare;
   await expect(makeEnvironment({ gymnasium: 'Pendulum-v1' })).rejects.toMatchObject({

@@ -173,6 +173,16 @@ it('shows the responder the true history: no outage, and no truncated answer', a
   expect(last).toContain('"B1"');
 });
 
+it('hides no instruction to do what the task needs', async () => {
+  for (const [action, times] of [
+    ['unlock', 0],
+    ['reset_password', 1],
+  ] as const) {
+    const hidden = { name: 'restore_access', arguments: { employee_id: 'EMP-1042', action } };
+    expect((await played(rulesOf({ kind: 'injection', call: hidden }))).faults).toHaveLength(times);
+  }
+});
+
 it('names an unknown tool', () => {
   expect(() => environment(rulesOf({ kind: 'error', tools: ['get_employe'] }))).toThrow(
     /faults\[0\].*"get_employe".*"get_employee"/s,

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { NO_COST } from '../../../src/core/cost.js';
 import type { ToolRules, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import { faultsSchema, withFaults } from '../../../src/env/tools/faults.js';
 import { checkTasks } from '../../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
@@ -13,7 +14,7 @@ import { GIVES_UP, mannerOf } from '../../../src/env/tools/user-manner.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { LlmUser } from '../../../src/worldmodel/llm/llm-user.js';
 import { ScriptedModel, sectionsOf } from '../../worldmodel/tools/scripted-model.js';
-import { LIVED, rulesEnvironment } from './library.js';
+import { call, LIVED, rulesEnvironment } from './library.js';
 
 const parameters = { type: 'object', properties: {} };
 const rules: ToolRules = {
@@ -63,6 +64,21 @@ const domain = (change: Partial<ToolsDomain> = {}): ToolsDomain => ({
 const environment = (user: UserSimulator, of = domain()) =>
   new ToolsEpisodeEnvironment({ id: 'modem', domain: of, responder: rulesResponder(of), user });
 const SAID = ['Please restart it.', 'Good. Anything else?'];
+
+test('tools of users have no faults, and do not shift those of the agent', async () => {
+  const of = domain();
+  const faults = faultsSchema.parse([{ kind: 'error', calls: [2] }]);
+  const responder = withFaults(rulesResponder(of), of, faults);
+  const env = rulesEnvironment(of, { responder });
+  await env.reset({ seed: 1 });
+  const steps = [{ content: SAID[0] }, ...[1, 2, 3].map(() => call('ping')), { content: SAID[1] }];
+  const seen = [];
+  for (const step of steps) seen.push(await env.step(step));
+  expect(seen.map(({ observation: { messages } }) => messages[0]?.content?.slice(0, 10))).toEqual([
+    ...['Now it is ', 'green', 'Error: 503', 'green', 'No, thanks'],
+  ]);
+  expect(seen[4].info.verdict).toMatchObject({ reward: 1, checks: [{}, { name: 'fault: error of ping, call 2' }] });
+});
 
 test('a scripted user acts by its own tools before it speaks, unseen by the agent', async () => {
   const env = environment(new ScriptedUser());

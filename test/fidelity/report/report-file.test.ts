@@ -1,12 +1,12 @@
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { sealedText } from '../../../src/core/files.js';
 import { openFidelityReport, writeFidelityReport } from '../../../src/fidelity/report.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { inventedReport } from './invented-report.js';
 
-const folder = () => mkdtempSync(join(tmpdir(), 'reverie-fidelity-report-'));
+const folder = () => temporaryFolder('fidelity-report');
 const read = (file: string) => openFidelityReport(readFileSync(file, 'utf8'), file);
 
 describe("a report's file", () => {

@@ -1,21 +1,14 @@
 // The store keeps what it acknowledged, and keeps real and synthetic apart.
 
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ExperienceStep } from '../../../src/replay/experience/experience.js';
 import { ExperienceStore } from '../../../src/replay/experience/store.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { query, simulated, step } from './steps.js';
 
-const folders: string[] = [];
-const folder = () => {
-  folders.push(mkdtempSync(join(tmpdir(), 'experience-')));
-  return folders.at(-1)!;
-};
-afterEach(() => {
-  for (const each of folders.splice(0)) rmSync(each, { recursive: true, force: true });
-});
+const folder = () => temporaryFolder('experience');
 
 const seen = (store: ExperienceStore, changes = {}) =>
   store.retrieve(query(changes), 50).map(({ step: { source, row, observation } }) => `${source} ${row} ${observation}`);

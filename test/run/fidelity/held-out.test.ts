@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -15,6 +14,7 @@ import { openToolsSubjects } from '../../../src/run/pipeline/fidelity.js';
 import { trainingFolders } from '../../../src/run/pipeline/fidelity-vector.js';
 import { makeProgress } from '../../../src/run/progress.js';
 import { loadToolsScenario } from '../../../src/run/scenario.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
 const services = {
   signal: new AbortController().signal,
@@ -22,7 +22,7 @@ const services = {
   log: () => {},
 };
 
-const folder = () => mkdtempSync(join(tmpdir(), 'reverie-held-out-'));
+const folder = () => temporaryFolder('held-out');
 
 function episode(family: string, id: string, ...said: string[]): EpisodeRecord {
   const messages = said.map((content) => ({ role: 'user' as const, content }));

@@ -1,7 +1,7 @@
 // A browser that ends, or a page that cannot be loaded, costs the episode it was met in, which is begun again a few times; the job that
 // lives many goes on. A double of the rules of a small game says that its browser ended.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
@@ -15,6 +15,7 @@ import { launch } from '../../../src/run/launch.js';
 import type { RealEpisodesResult } from '../../../src/run/pipeline/tools/episodes.js';
 import type { TextTrainResult } from '../../../src/run/pipeline/tools/train-policy.js';
 import { playTexts } from '../../../src/training/text-play.js';
+import { jsonLines } from '../../data.js';
 import { attic, attics } from '../../rl/text/attic-training.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { recordingStream } from '../streams.js';
@@ -72,20 +73,15 @@ it('costs a collecting job the episode alone, once it was tried again', async ()
   deaths = { torch: 100 };
   const result = await run<RealEpisodesResult>('collect', 'collected');
   expect(result).toMatchObject({ episodes: 3, failed: { BROWSER_DIED: 3 } });
-  const lived = readFileSync(join(home, 'collected', 'data', 'episodes.jsonl'), 'utf8')
-    .trim()
-    .split('\n');
-  expect(lived.map((line) => JSON.parse(line).task)).toEqual(['book', 'book', 'book']);
+  const lived = jsonLines(join(home, 'collected', 'data', 'episodes.jsonl'));
+  expect(lived.map(({ task }) => task)).toEqual(['book', 'book', 'book']);
 }, 60_000);
 
 it('costs a training job the episode alone, which is said', async () => {
   deaths = { torch: 100 };
   const result = await run<TextTrainResult>('train', 'trained');
   expect(result).toMatchObject({ rounds: 1, evaluations: [{ success: { of: 1 } }, { success: { of: 1 } }] });
-  const events = readFileSync(join(home, 'trained', 'metrics.jsonl'), 'utf8')
-    .trim()
-    .split('\n');
-  const [update] = events.map((line) => JSON.parse(line)).filter(({ kind }) => kind === 'update');
+  const [update] = jsonLines(join(home, 'trained', 'metrics.jsonl')).filter(({ kind }) => kind === 'update');
   expect(update).toMatchObject({ episodes: 2 });
 }, 60_000);
 

@@ -6,6 +6,7 @@ import { expect, it } from 'vitest';
 import type { EpisodeStep } from '../../../src/replay/experience/experience.js';
 import type { RealEpisodesResult } from '../../../src/run/pipeline/tools/episodes.js';
 import type { TextTrainResult } from '../../../src/run/pipeline/tools/train-policy.js';
+import { jsonLines } from '../../data.js';
 import { atticScenario, POLICY_FILES } from './attic-scenario.js';
 
 const walkthrough = ['open crate', 'take book from crate', 'go to south', 'open chest', 'put book into chest'];
@@ -25,17 +26,13 @@ it('trains a policy, keeps it, and judges it again from its checkpoint', async (
   const judged = await run<RealEpisodesResult>('eval', 'judged', { inputs });
   expect(judged).toMatchObject({ episodes: 12, abstained: 0, policy: trained.policy });
   expect(judged.success!.value).toBeGreaterThan(0.5);
-  const played = readFileSync(join(judged.data, 'episodes.jsonl'), 'utf8').trimEnd().split('\n');
-  const won = played.map((line) => JSON.parse(line)).filter((record) => record.return === 1);
+  const won = jsonLines(join(judged.data, 'episodes.jsonl')).filter((record) => record.return === 1);
   expect(won.length / 12).toBe(judged.success!.value);
 
   // Stopped after a round, it goes on to the same bytes.
   await stopsAndGoesOn('stopped', { at: POLICY_FILES[0], like: 'whole', files: POLICY_FILES });
   const events = (out: string) =>
-    readFileSync(join(home, out, 'metrics.jsonl'), 'utf8')
-      .trimEnd()
-      .split('\n')
-      .map((line) => ({ ...JSON.parse(line), wallSeconds: 0 }));
+    jsonLines(join(home, out, 'metrics.jsonl')).map((event) => ({ ...event, wallSeconds: 0 }));
   expect(events('stopped')).toEqual(events('whole'));
 
   // A changed byte is told, not acted on.
@@ -52,6 +49,7 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
     'train.mode=interleaved',
     'train.model={backends: [operators], operators: {minConfidence: 0.5}}',
     `train.gather=${JSON.stringify(gather)}`,
+    'faults=[{kind: latency}]',
   ];
   const trained = await run<TextTrainResult>('train', 'simulated', { set });
   expect(trained.gathered).toHaveLength(2);
@@ -66,11 +64,11 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
   const report = readFileSync(trained.report, 'utf8');
   expect(report).toMatch(/answered by.*operators/);
 
+  // Records show the world without faults.
+  expect(readFileSync(join(home, 'simulated', 'records', '000.jsonl'), 'utf8')).not.toContain('"fault"');
+
   // What was imitated is a record, too, of which the dream is made.
-  const kept = readFileSync(join(home, 'simulated', 'records', 'demonstrations.jsonl'), 'utf8')
-    .trimEnd()
-    .split('\n');
-  const [shown] = kept.map((line) => JSON.parse(line));
+  const [shown] = jsonLines(join(home, 'simulated', 'records', 'demonstrations.jsonl'));
   expect(shown).toMatchObject({ source: 'real', seed: 0, terminated: true, return: 1 });
   expect(shown.steps.map((step: EpisodeStep) => step.action.toolCalls![0].arguments.text)).toEqual(walkthrough);
 

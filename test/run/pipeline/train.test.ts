@@ -17,17 +17,21 @@ import { brokenOffAt } from './broken-off.js';
 const SMOKE = { scenario: 'cartpole', profile: 'smoke', seed: 3 };
 const folder = temporaryFolder('on-policy');
 
-function train(options: Omit<LaunchOptions<TrainResult>, 'stream' | 'command'>, job = trainJob): Promise<TrainResult> {
-  return launch('train', {
-    jobs: { vector: async () => job },
-    ...options,
-    stream: recordingStream(),
-    command: 'reverie train',
-    quiet: true,
-  });
+type Options = Omit<LaunchOptions<TrainResult>, 'stream' | 'command'>;
+
+function train(options: Options, job = trainJob): Promise<TrainResult> {
+  const launched = { jobs: { vector: async () => job }, stream: recordingStream(), command: 'reverie train' };
+  return launch('train', { ...launched, ...options, quiet: true });
 }
 
-function smoke(out: string): Omit<LaunchOptions<TrainResult>, 'stream' | 'command'> {
+/** A run that broke off at its n-th event, and went on, has the bytes of `whole`. */
+async function goesOn(options: Options, whole: string, n: number): Promise<void> {
+  await expect(train(options, brokenOffAt(n))).rejects.toThrow('broken off');
+  await train({ resume: options.out });
+  expect(fileHashes(join(options.out!, 'checkpoint'))).toEqual(fileHashes(join(folder, whole, 'checkpoint')));
+}
+
+function smoke(out: string): Options {
   const set = ['train.mode=real', 'train.checkpointSeconds=0', 'train.keepPolicyEvery=500'];
   return { ...SMOKE, set, out: join(folder, out) };
 }
@@ -120,10 +124,7 @@ describe('SAC with replay.realRatio: 1', () => {
     const result = await train(options('updates'));
     expect(result).toMatchObject({ realSteps: 600, syntheticSteps: 0, updates: 3 * 50 });
     expect(readMetrics(join(folder, 'updates', 'metrics.jsonl')).map(({ kind }) => kind)).not.toContain('fit');
-    await expect(train(options('broken'), brokenOffAt(6))).rejects.toThrow('broken off');
-    await train({ resume: join(folder, 'broken') });
-    const checkpoint = (out: string) => fileHashes(join(folder, out, 'checkpoint'));
-    expect(checkpoint('broken')).toEqual(checkpoint('updates'));
+    await goesOn(options('broken'), 'updates', 6);
   });
 });
 
@@ -149,10 +150,7 @@ describe('PETS', () => {
     const real = await ReplayBuffer.load(join(folder, 'planned', 'checkpoint', 'real'));
     const versions = real.originList().map(({ policyVersion }) => policyVersion.split('-')[0]);
     expect(versions).toEqual(['random', 'planned', 'planned']);
-    await expect(train(options('planned-broken'), brokenOffAt(7))).rejects.toThrow('broken off');
-    await train({ resume: join(folder, 'planned-broken') });
-    const checkpoint = (out: string) => fileHashes(join(folder, out, 'checkpoint'));
-    expect(checkpoint('planned-broken')).toEqual(checkpoint('planned'));
+    await goesOn(options('planned-broken'), 'planned', 7);
   });
 
   it('needs a model to plan in', async () => {

@@ -1,10 +1,11 @@
 // A broker for tests: the system's own redis-server, on a free port of the loopback, in a temporary folder.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
+import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
+import { freePort } from '../../free-port.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
 export interface Broker {
   /** Of a queue of that name. */
@@ -21,7 +22,7 @@ const PROGRAM = FOLDERS.map((folder) => join(folder, 'redis-server')).find((path
 export const missingBroker = PROGRAM === undefined ? 'redis-server is not installed' : undefined;
 
 export async function startBroker(): Promise<Broker> {
-  const folder = mkdtempSync(join(tmpdir(), 'reverie-redis-'));
+  const folder = temporaryFolder('redis');
   const port = await freePort();
   const durable = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
   const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...durable];
@@ -29,22 +30,8 @@ export async function startBroker(): Promise<Broker> {
   await answering(port, child);
   return {
     url: (name) => `redis://127.0.0.1:${port}/${name}`,
-    stop: async () => {
-      await ended(child);
-      rmSync(folder, { recursive: true, force: true });
-    },
+    stop: () => ended(child),
   };
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 async function answering(port: number, child: ChildProcess): Promise<void> {

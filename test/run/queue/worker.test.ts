@@ -17,9 +17,10 @@ import { loadToolsScenario, type ToolsScenario } from '../../../src/run/scenario
 import { planRow } from '../../../src/synth/episodes/run-episode.js';
 import { type ControlledModel, startControlledModel } from '../../controlled/controlled-model.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
+import { freePort } from '../../free-port.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { recordingStream } from '../streams.js';
-import { type Broker, freePort, missingBroker, startBroker } from './brokers.js';
+import { type Broker, missingBroker, startBroker } from './brokers.js';
 
 const KEY = 'sk-very-secret-5d1f';
 const folder = temporaryFolder('worker-test');

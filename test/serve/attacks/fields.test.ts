@@ -1,18 +1,18 @@
 // Requests that name files and addresses: no field of any route is taken for one, so nothing is read and nothing fetched.
 
-import { linkSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { RunningServer } from '../../../src/serve/index.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { serveScenarios } from '../running-server.js';
 import { postJson, type RawAnswer, send } from './raw-client.js';
 
 const CANARY = 'canary-that-no-answer-may-hold';
-const folder = mkdtempSync(join(tmpdir(), 'reverie-fields-'));
+const folder = temporaryFolder('fields');
 const runs = join(folder, 'runs');
 const canary = join(folder, 'canary.yaml');
 

@@ -1,13 +1,13 @@
 // Secrets that clients and operators hand over: in no log, no answer, no metric and no file, whatever goes wrong.
 
-import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { hashOfToken } from '../../../src/serve/http/access.js';
 import { makeLog, type RunningServer } from '../../../src/serve/index.js';
 import { recordingStream } from '../../run/streams.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { serveScenarios } from '../running-server.js';
 import { postJson, send } from './raw-client.js';
 
@@ -21,7 +21,7 @@ const SECRETS = [
   hashOfToken(TOKEN),
 ];
 
-const folder = mkdtempSync(join(tmpdir(), 'reverie-secrets-'));
+const folder = temporaryFolder('secrets');
 const log = recordingStream();
 const answers: string[] = [];
 let server: RunningServer;

@@ -3,10 +3,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Sessions, type SessionsOptions } from '../../../src/serve/core/sessions.js';
 import type { QuotaLimits } from '../../../src/serve/index.js';
-import { barrier, type CounterOptions, expectedObservations, servedCounter } from './doubles.js';
+import { barrier, type CounterOptions, code, expectedObservations, owner, servedCounter } from './doubles.js';
 
-const owner = 'local';
-const code = (wanted: string) => expect.objectContaining({ code: wanted });
 const tables: Sessions[] = [];
 
 function tableOf(limits: SessionsOptions['limits'], options: CounterOptions = {}, quota?: QuotaLimits) {

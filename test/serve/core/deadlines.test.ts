@@ -2,17 +2,13 @@
 
 import { describe, expect, it } from 'vitest';
 import { Sessions } from '../../../src/serve/core/sessions.js';
-import { barrier, Counter, expectedObservations, type Hindrance, servedCounter } from './doubles.js';
-
-const owner = 'local';
-const code = (wanted: string) => expect.objectContaining({ code: wanted });
+import { barrier, Counter, code, expectedObservations, type Hindrance, owner, servedCounter } from './doubles.js';
 
 function tableWith(hinder: Hindrance, limits = {}) {
   const table = new Sessions([servedCounter({ hinder })], { limits });
   const { id } = table.open({ owner });
   const reset = () => table.reset(id, { seed: 3 }, owner);
-  const step = (n: number, more = {}, signal?: AbortSignal) =>
-    table.step(id, { action: `add ${n}`, ...more }, owner, signal);
+  const step = (n: number, more = {}) => table.step(id, { action: `add ${n}`, ...more }, owner);
   return { table, id, reset, step };
 }
 
@@ -32,26 +28,6 @@ describe('a step that comes too late', () => {
     await new Promise(setImmediate);
     expect(Counter.closed).toBe(before + 1);
     expect(await step(3)).toMatchObject({ observation: expected[3], stepCount: 3 });
-    await table.drain(0);
-  });
-
-  it('of a client that has left counts for nothing', async () => {
-    const slow = barrier();
-    const told: unknown[] = [];
-    const { table, reset, step } = tableWith((_, action, signal) => {
-      if (action !== 'add 99') return;
-      signal?.addEventListener('abort', () => told.push(signal.reason));
-      return slow.wait();
-    });
-    await reset();
-    const client = new AbortController();
-    const left = step(99, {}, client.signal);
-    await slow.reached;
-    client.abort('gone');
-    await expect(left).rejects.toBe('gone');
-    expect(told).toEqual(['gone']);
-    slow.open();
-    expect((await step(1)).observation).toBe(expected[1]);
     await table.drain(0);
   });
 });

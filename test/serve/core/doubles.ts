@@ -1,10 +1,14 @@
 // Environments for tests of sessions: one whose every answer follows from its seed and its actions, and that is slow,
 // fails or hangs when it is told to.
 
+import { expect } from 'vitest';
 import type { Environment, EnvSnapshot, ResetOptions, ResetResult, StepResult } from '../../../src/core/environment.js';
 import { reverieError } from '../../../src/core/errors.js';
 import { Rng, type RngState } from '../../../src/core/rng.js';
 import type { Servable } from '../../../src/run/servable.js';
+
+export const owner = 'local';
+export const code = (wanted: string) => expect.objectContaining({ code: wanted });
 
 interface CounterState {
   readonly rng: RngState;

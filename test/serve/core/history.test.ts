@@ -4,9 +4,8 @@ import { afterEach, expect, it } from 'vitest';
 import { Histories } from '../../../src/serve/core/history.js';
 import { type SessionState, sessionKey, type Turn } from '../../../src/serve/core/session-contract.js';
 import { Sessions } from '../../../src/serve/core/sessions.js';
-import { expectedObservations, servedCounter } from './doubles.js';
+import { expectedObservations, owner, servedCounter } from './doubles.js';
 
-const owner = 'local';
 const tables: Sessions[] = [];
 afterEach(async () => {
   for (const table of tables.splice(0)) await table.drain(0);

@@ -7,10 +7,7 @@ import { SessionStore } from '../../../src/serve/core/session-store.js';
 import { openSessions, type Sessions } from '../../../src/serve/core/sessions.js';
 import type { QuotaLimits } from '../../../src/serve/index.js';
 import { temporaryFolder } from '../../temporary-folder.js';
-import { barrier, type CounterOptions, expectedObservations, servedCounter } from './doubles.js';
-
-const owner = 'local';
-const code = (wanted: string) => expect.objectContaining({ code: wanted });
+import { barrier, type CounterOptions, code, expectedObservations, owner, servedCounter } from './doubles.js';
 
 let folder: string;
 const open: Sessions[] = [];

@@ -2,18 +2,15 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { Sessions } from '../../../src/serve/core/sessions.js';
-import { barrier, type Hindrance, servedCounter } from './doubles.js';
+import { code, owner, servedCounter } from './doubles.js';
 
-const owner = 'local';
-const code = (wanted: string) => expect.objectContaining({ code: wanted });
 const tables: Sessions[] = [];
 
-function begun(hinder?: Hindrance) {
-  const table = new Sessions([servedCounter({ hinder, length: 100 })]);
+function begun() {
+  const table = new Sessions([servedCounter({ length: 100 })]);
   tables.push(table);
   const { id } = table.open({ owner });
-  const step = (n: number, requestId?: string, signal?: AbortSignal) =>
-    table.step(id, { action: `add ${n}`, requestId }, owner, signal);
+  const step = (n: number, requestId?: string) => table.step(id, { action: `add ${n}`, requestId }, owner);
   return { table, id, step };
 }
 afterEach(async () => {
@@ -28,24 +25,6 @@ describe('a repeated request', () => {
     for (let i = 0; i < 17; i++) turns.push(await step(i, `${i}`));
     expect(await step(1, '1')).toBe(turns[1]);
     expect((await step(0, '0')).stepCount).toBe(18);
-  });
-
-  it('goes on though the connection of the first broke', async () => {
-    const slow = barrier();
-    const { table, id, step } = begun((what) => (what === 'step' ? slow.wait() : undefined));
-    await table.reset(id, { seed: 3 }, owner);
-    const one = new AbortController();
-    const first = step(1, 'a', one.signal);
-    const again = step(1, 'a');
-    await slow.reached;
-    one.abort('broken');
-    slow.open();
-    expect((await again).stepCount).toBe(1);
-    expect(await first).toBe(await again);
-    const left = new AbortController();
-    left.abort('left');
-    await expect(step(2, 'b', left.signal)).rejects.toBe('left');
-    expect((await step(2, 'b')).stepCount).toBe(2);
   });
 
   it('that asks for something else is refused', async () => {

@@ -1,16 +1,16 @@
 import { timingSafeEqual } from 'node:crypto';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { hashOfToken, readTokens, Tokens, tokenIn } from '../../../src/serve/http/access.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 
 vi.mock('node:crypto', async (load) => {
   const real = await load<typeof import('node:crypto')>();
   return { ...real, timingSafeEqual: vi.fn(real.timingSafeEqual) };
 });
 
-const folder = mkdtempSync(join(tmpdir(), 'reverie-tokens-'));
+const folder = temporaryFolder('tokens');
 const ALICE = 'alice-0123456789abcdef';
 
 function file(content: string): string {

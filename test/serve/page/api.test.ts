@@ -1,9 +1,9 @@
-import { copyFileSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningServer } from '../../../src/serve/index.js';
 import type { AnswerView, ChangeView, TurnView } from '../../../src/serve/page/wire.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { ask, serveScenarios } from '../running-server.js';
 import { makeRuns } from './runs-fixture.js';
 import { SessionClient, unlockAccount } from './session-client.js';
@@ -92,7 +92,7 @@ describe('runs', () => {
   });
 
   it('never lead out of their folder', async () => {
-    const outside = mkdtempSync(join(tmpdir(), 'reverie-page-outside-'));
+    const outside = temporaryFolder('page-outside');
     writeFileSync(join(outside, 'report.html'), 'secret');
     copyFileSync(join(root, 'desk/run.json'), join(outside, 'run.json'));
     symlinkSync(outside, join(root, 'linked'));

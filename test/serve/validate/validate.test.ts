@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { runCommandLine } from '../../../src/cli/command-line.js';
 import { loadAnyScenario } from '../../../src/run/scenario.js';
 import { type ValidationReport, validateScenario, validateUrl, validationText } from '../../../src/serve/index.js';
-import { recordingStream } from '../../run/streams.js';
+import { commandHere } from '../../e2e/reverie.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { type Defect, PLANTED, type ToyOptions, toyServer } from './toy-server.js';
 
@@ -55,21 +54,17 @@ describe('scenarios', () => {
 });
 
 describe('reverie validate', () => {
-  const run = async (...args: string[]) => {
-    const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
-    const code = await runCommandLine(['validate', ...args], terminal);
-    return { code, out: terminal.stdout.text(), err: terminal.stderr.text() };
-  };
+  const run = (...args: string[]) => commandHere(['validate', ...args]);
 
   it('answers exit code 0 for a sound server and 1 for another, a line a check or JSON', async () => {
     const [good, bad] = [await toyServer([]), await toyServer(['pays-for-nothing'])];
     try {
       const passed = await run(good.url, '--steps', '6');
       expect(passed.code).toBe(0);
-      expect(passed.out.trim().split('\n')).toHaveLength(10);
+      expect(passed.stdout.trim().split('\n')).toHaveLength(10);
       const failed = await run(bad.url, '--steps', '6', '--json');
       expect(failed.code).toBe(1);
-      const { checks } = JSON.parse(failed.out);
+      const { checks } = JSON.parse(failed.stdout);
       expect(checks.find(({ name }: { name: string }) => name === 'floor-gap')).toMatchObject({
         status: 'failed',
         detail: expect.stringMatching(/^doing nothing earns 1 of 1/),
@@ -82,7 +77,7 @@ describe('reverie validate', () => {
 
   it('says where nobody answers, and what is no flag', async () => {
     const nobody = await run('http://127.0.0.1:1');
-    expect(nobody).toMatchObject({ code: 1, err: expect.stringContaining('SERVER_UNREACHABLE') });
+    expect(nobody).toMatchObject({ code: 1, stderr: expect.stringContaining('SERVER_UNREACHABLE') });
     expect((await run('http://127.0.0.1:1', '--reward-range', '1')).code).toBe(2);
     expect((await run('no-such-scenario')).code).toBe(1);
   });

@@ -1,14 +1,14 @@
 // Drafting a domain by a language model: what holds is admitted, what does not is given back with its faults, and refused in the end;
 // and drafts for an existing domain are tested on its logs.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { reverieError } from '../../../src/core/errors.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { draftDomain, tryDraft } from '../../../src/synth/drafting/draft-domain.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { scriptedModel } from '../tasks/model.js';
 import { CARELESS, LENDING, part, reply, WORLD } from './lending.js';
 
@@ -120,11 +120,10 @@ describe('drafting what a domain lacks', () => {
     } as unknown as EpisodeRecord,
   ];
   const drafted = (logged: string, model = scriptedModel(rules())) => {
-    const folder = mkdtempSync(join(tmpdir(), 'reverie-into-'));
+    const folder = temporaryFolder('into');
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
     const into = { folder, files, write: ['rules.yaml'] as const, logs: answered(logged) };
-    const draft = draftDomain({ ...wishes, repairs: 1, model, into });
-    return draft.finally(() => rmSync(folder, { recursive: true }));
+    return draftDomain({ ...wishes, repairs: 1, model, into });
   };
 
   it('asks for that alone, shows the logs, and admits what they agree with', async () => {

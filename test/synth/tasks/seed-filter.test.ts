@@ -1,7 +1,6 @@
 // The seed filter: what a log may not be, by rules; and that good logs are left alone.
 
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Json } from '../../../src/core/canonical-json.js';
@@ -10,6 +9,7 @@ import type { Message } from '../../../src/env/tools/message.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
 import { prefilterEpisodes } from '../../../src/synth/tasks/seed-filter.js';
+import { temporaryFolder } from '../../temporary-folder.js';
 import { shop } from './shop.js';
 
 const domain = shop();
@@ -69,11 +69,10 @@ describe('recorded logs', () => {
   const folder = join(DATA, 'tau', 'airline');
   it.skipIf(!existsSync(folder))('of τ-bench airline are kept, but for those that stop in the middle', async () => {
     const airline = await makeDomain({ id: 'tau-airline', data: folder, release: 'tau1' });
-    const few = join(mkdtempSync(join(tmpdir(), 'reverie-seeds-')), 'few.jsonl');
+    const few = join(temporaryFolder('seeds'), 'few.jsonl');
     const lines = readFileSync(join(folder, 'trajectories-gpt-4o.jsonl'), 'utf8').split('\n');
     writeFileSync(few, lines.slice(14, 30).join('\n'));
     const { episodes: some } = await readEpisodeLogs(few, { domain: airline, tolerant: true });
-    rmSync(few);
     expect(prefilterEpisodes(some, airline).kept.length).toBe(some.length - 1);
   });
 });

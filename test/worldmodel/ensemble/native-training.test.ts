@@ -1,15 +1,14 @@
 // Gradient steps of an ensemble's members by vector code against those of ONNX Runtime, which define them; and the same bytes
 // whatever the width, and however many members are trained at a time.
 
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { nativeWidths } from '../../../src/nn/cuda.js';
 import { adamScalars } from '../../../src/nn/parameters.js';
 import type { TrainingDevice } from '../../../src/nn/trainer.js';
 import { type EnsembleConfig, ensembleConfigSchema } from '../../../src/worldmodel/ensemble/config.js';
 import { fitEnsemble } from '../../../src/worldmodel/ensemble/fit.js';
 import { decayVector, memberLayout, memberTrainer } from '../../../src/worldmodel/ensemble/members.js';
-import { lacksCompiler, make } from '../../native/native-build.js';
+import { distance, inEveryWidth, lacksCompiler, make } from '../../native/native-build.js';
 import { box, randomBatch, spacesOf } from '../../rl/batches.js';
 
 interface Case {
@@ -60,17 +59,8 @@ async function trained(device: TrainingDevice, { learnTermination, hidden, ...si
   return { before: state.theta, ...result };
 }
 
-/** The largest difference, relative to the size of the array's elements. */
-function distance(a: Float32Array, b: Float32Array): number {
-  const size = Math.sqrt(b.reduce((sum, x) => sum + x * x, 0) / b.length);
-  return a.reduce((most, x, i) => Math.max(most, Math.abs(x - b[i])), 0) / size;
-}
-
 describe.skipIf(lacksCompiler('native-training.test.ts'))('members by vector code', () => {
   beforeAll(() => make('addon'));
-  afterEach(() => {
-    delete process.env['REVERIE_NATIVE_WIDTH'];
-  });
 
   it.each(Object.entries(CASES))('learn what ONNX Runtime learns: %s', async (_, c) => {
     const [ours, reference] = [await trained('native', c), await trained('cpu', c)];
@@ -85,14 +75,9 @@ describe.skipIf(lacksCompiler('native-training.test.ts'))('members by vector cod
   });
 
   it.each(Object.entries(CASES))('have the same bytes whatever the width: %s', async (_, c) => {
-    const widths = nativeWidths();
-    const states = [];
-    for (const width of widths) {
-      process.env['REVERIE_NATIVE_WIDTH'] = width;
-      states.push((await trained('native', c)).state);
-    }
+    const states = await inEveryWidth(async () => (await trained('native', c)).state);
     for (const state of states) expect(state).toEqual(states[0]);
-    expect(widths.length).toBeGreaterThan(1);
+    expect(states.length).toBeGreaterThan(1);
   });
 
   it('have the same bytes one after another and side by side', async () => {

@@ -2,7 +2,10 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
+import { loadDomain } from '../../../src/env/tools/load-domain.js';
 import { amplifyTrajectory } from '../../../src/worldmodel/llm/amplify.js';
+import { domainText, systemText } from '../../../src/worldmodel/llm/prompt.js';
+import { fixture } from '../../env/tools/library.js';
 import { DESK_TASK, deskDomain, deskRules } from './desk.js';
 import { CALL_COST, ScriptedModel, sectionsOf } from './scripted-model.js';
 
@@ -55,6 +58,18 @@ describe.each([true, false])('a trajectory in one call (rules: %s)', (rules) => 
     expect(episode.problems.join()).toMatch(reason);
     expect(episode.steps).toEqual([]);
   });
+});
+
+it('is written from what a world is shown of the domain, declared rules included', async () => {
+  const domain = await loadDomain(fixture('bolts'));
+  const model = new ScriptedModel(() => ({ turns: [] }));
+  await amplifyTrajectory({ domain, task: domain.tasks[0], model, seed: 3 });
+  const [{ content }] = model.requests[0].messages;
+  const shown = domainText(domain, domain.tools);
+  expect(systemText(domain)).toContain(shown);
+  expect(content).toContain(shown);
+  for (const part of ['## Declared rules', '"effects"', '"invariants"', '"enforces"']) expect(shown).toContain(part);
+  domain.close();
 });
 
 it('is held to exact rules where there are any', async () => {

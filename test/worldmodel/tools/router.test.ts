@@ -6,6 +6,7 @@ import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Trust } from '../../../src/worldmodel/tools/backend-model.js';
+import { episodeWeight } from '../../../src/worldmodel/tools/checks.js';
 import { makeRouter, Router } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { rulesEnvironment } from '../../env/tools/library.js';
@@ -48,7 +49,10 @@ describe('a typed step by a language model', () => {
   it('is checked against the state, with the reason, and a repeated read asks no backend', async () => {
     const domain = deskDomain();
     const model = new ScriptedModel((_, { Refused }) =>
-      prediction({ observation: JSON.stringify({ status: Refused === undefined ? 'closed' : 'open' }) }),
+      prediction({
+        observation: JSON.stringify({ status: Refused === undefined ? 'closed' : 'open' }),
+        confidence: 0.4,
+      }),
     );
     const env = rulesEnvironment(domain, {
       responder: await makeRouter(config({ backends: ['llm'] }), { domain, model }),
@@ -61,8 +65,11 @@ describe('a typed step by a language model', () => {
     const fork = env.snapshot();
     for (let time = 0; time < 2; time++) {
       const again = (await env.step(read)).info.predictions as Prediction[];
-      expect(again).toMatchObject([{ backend: 'memory', observation: first[0].observation, cost: { calls: 0 } }]);
-      env.restore(fork);
+      const { observation } = first[0];
+      expect(again).toMatchObject([{ backend: 'memory', observation, confidence: 0.4, cost: { calls: 0 } }]);
+      // The same doubt, which counts once.
+      expect(episodeWeight([...first, ...again], { downWeightBelow: 0.5 })).toBe(0.8);
+      env.restore(JSON.parse(JSON.stringify(fork)));
     }
     expect(model.requests).toHaveLength(2);
   });

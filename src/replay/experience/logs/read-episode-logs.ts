@@ -5,7 +5,7 @@ import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { canonicalJson, type JsonObject, sha256 } from '../../../core/canonical-json.js';
+import { canonicalJson, type JsonObject, parsedJson, sha256 } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
 import { parseExactly } from '../../../core/exact-numbers.js';
@@ -254,11 +254,8 @@ function isSameAnswer(a: string, b: string): boolean {
 }
 
 function canonicalOf(text: string): string {
-  try {
-    return canonicalJson(JSON.parse(text));
-  } catch {
-    return text;
-  }
+  const value = parsedJson(text);
+  return value === undefined ? text : canonicalJson(value);
 }
 
 // Files of logs and the records in them: JSON lines, or one JSON list.

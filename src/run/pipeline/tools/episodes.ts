@@ -129,11 +129,11 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
     const { data, quality, rejected, datasets } = await makeDatasets(context, parts, judged, isWritten);
     if (isWritten && config.synth.earlyExperience.counterfactuals > 0)
       datasets.push(await makeEarlyExperience(context, parts, data));
-    const { spent } = budget;
+    const { spent, spentBy } = budget;
     const { answeredBy, refusedOf, repairedOf, stateChecks } = statistics;
     const removed = removedTurns(quality);
     const facts: Fact[] = [
-      ...episodeFacts(statistics, spent, stoppedBy),
+      ...episodeFacts(statistics, budget, stoppedBy),
       ['accepted', [formatCount(quality.out), formatCounts(rejected)].filter(Boolean).join('; not: ')],
       ['to be imitated', imitatedText(quality)],
       ['turns removed', formatCounts(removed) || 'none'],
@@ -149,7 +149,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
     return {
       ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, data, datasets },
       ...{ ...statistics.counts, accepted: quality.out, imitated: quality.imitated, rejected, removed },
-      ...{ answeredBy, refusedOf, repairedOf, stateChecks, deficits, spent, stoppedBy },
+      ...{ answeredBy, refusedOf, repairedOf, stateChecks, deficits, spent, spentBy, stoppedBy },
       ...{ mustFail: gates.mustFail ?? null, mustSucceed: gates.mustSucceed ?? null },
       ...{ hacker: hackerResult(gates.tricks), newTasks: added.length },
       report: await publish(context, shown, evaluationSet),
@@ -477,18 +477,18 @@ async function episodesOf(
   } finally {
     await rows.journal.close();
   }
-  const { spent } = parts.budget;
+  const { spent, spentBy } = parts.budget;
   const stoppedBy = rows.stoppedBy ?? null;
   const facts: Fact[] = [
     ...(policy === undefined ? [] : [['policy', `${policy}. ${remarkOn('It')}`] as const]),
-    ...episodeFacts(statistics, spent, stoppedBy),
+    ...episodeFacts(statistics, parts.budget, stoppedBy),
     ['data', data],
     ['logs', `${logs}, to be named in experience.logs`],
   ];
   const shown = { title: `Real episodes: ${name}`, blocks: [{ kind: 'facts', rows: facts }] } as const;
   return {
     ...{ job, family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, data, logs, ...statistics.counts },
-    ...{ spent, stoppedBy },
+    ...{ spent, spentBy, stoppedBy },
     byTask: Object.fromEntries([...statistics.returnsByTask].map(([task, returns]) => [task, mean(returns)])),
     ...(policy !== undefined && { policy: { version: policy, choosesAmong: 'admissible commands' } }),
     report: await publish(context, shown, evaluationSet),

@@ -3,13 +3,14 @@
 // it holds for. Tasks: those given, and new ones made from them, kept there too. Datasets: each row is judged once as it comes, what passes is
 // a line of data/episodes.jsonl, and that file is written out in each format that was asked for; `reverie export` does the last again.
 
-import { createReadStream, existsSync } from 'node:fs';
+import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { PassThrough } from 'node:stream';
 import { z } from 'zod';
-import { contentHash, type JsonObject } from '../../../core/canonical-json.js';
+import { contentHash, type JsonObject, sha256 } from '../../../core/canonical-json.js';
+import type { Cost } from '../../../core/cost.js';
 import { ReverieError, reverieError } from '../../../core/errors.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../../../core/files.js';
 import type { Fact } from '../../../core/report.js';
@@ -22,6 +23,7 @@ import { isWorkedOutLater } from '../../../env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../env/tools/scripted-user.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import type { EpisodeRecord, ExperienceIndex, ExperienceStep } from '../../../replay/experience/experience.js';
+import { episodeLogFiles } from '../../../replay/experience/logs/read-episode-logs.js';
 import { ExperienceStore } from '../../../replay/experience/store.js';
 import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';
 import { exportEpisodes } from '../../../synth/export/episodes/export-episodes.js';
@@ -41,39 +43,43 @@ import {
 import {
   faultsText,
   type MustFailReport,
-  readMustFail,
   requireMustFail,
   requireMustSucceed,
   runMustFail,
-  writeMustFail,
 } from '../../../worldmodel/must-fail/run-must-fail.js';
 import { Judge, judgeEpisode } from '../../../worldmodel/reward/judge.js';
 import {
   type AuditReport,
   auditJudge,
-  readAudit,
+  judgedDomainHash,
+  labelledHash,
   readLabelledEpisodes,
   requireAudited,
-  writeAudit,
 } from '../../../worldmodel/reward/judge-audit.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import { toolsSet } from '../../evaluation-set.js';
 import { formatCount, formatPercent, formatShare } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { publish } from '../../report-page.js';
-import { readSealed } from '../../run-folder.js';
+import { RUN_FILE, readSealed } from '../../run-folder.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { requireInput } from '../inputs.js';
 import {
+  costText,
   episodeSettings,
   makeEpisodeEnvironment,
   makeParts,
   type RowSettings,
   remember,
+  spendingFacts,
   type ToolsParts,
 } from './rows.js';
 
-type GateContext = Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'seed' | 'signal' | 'progress' | 'log'>;
+interface GateContext
+  extends Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'seed' | 'signal' | 'progress' | 'log'> {
+  /** Folders of earlier runs, the newest first: what they measured holds here where nothing that it depends on differs. */
+  readonly earlier?: readonly string[];
+}
 
 /** What stands in the way of rewards and datasets, and what was measured. */
 export interface GateFindings {
@@ -86,8 +92,20 @@ export interface GateFindings {
   readonly unwritten?: string;
 }
 
-/** All gates before the first episode; tricks are looked for only if those before are open. @throws JUDGE_UNRELIABLE */
+/** All gates before the first episode, paid for as audits. @throws JUDGE_UNRELIABLE */
 export async function passGates(context: GateContext, parts: ToolsParts, tasks: readonly ToolsTask[]) {
+  parts.budget.payer = 'audits';
+  try {
+    // Without a model they cost less than they take to find.
+    const earlier = context.scenario.config.llm === null ? [] : runsBeside(context.out);
+    return await gatesOf({ ...context, earlier }, parts, tasks);
+  } finally {
+    parts.budget.payer = undefined;
+  }
+}
+
+/** Tricks are looked for only if the gates before are open. */
+async function gatesOf(context: GateContext, parts: ToolsParts, tasks: readonly ToolsTask[]) {
   const { reward } = context.scenario.config;
   const sound = reward.mustFail.enabled ? await mustFailReport(context, parts) : undefined;
   const unsound = sound && refusalOf(() => requireMustFail(sound, reward.mustFail.limit));
@@ -199,26 +217,77 @@ function recordedReads({ domain, experience }: Suited): ExperienceStep[] {
     });
 }
 
+/**
+ * What a gate found of just this, by all that it depends on: in this run, in an earlier one, or now.
+ * @throws CHECKPOINT_CORRUPT where this run's file is damaged
+ */
+async function measured<T extends object>(
+  { out, earlier = [], log }: GateContext,
+  name: string,
+  dependsOn: object,
+  measure: () => Promise<T>,
+): Promise<T> {
+  const identity = contentHash(dependsOn);
+  for (const run of [out, ...earlier]) {
+    const file = join(run, name);
+    if (!existsSync(file)) continue;
+    try {
+      const kept = readSealed(file, z.custom<T & { readonly identity?: string }>());
+      if (kept.identity !== identity) continue;
+      if (run === out) return kept;
+      log(`${name} is that of ${run}, as nothing that it depends on has changed; reverie audit measures anew.`);
+      await writeFileAtomic(join(out, name), sealedText(kept));
+      return kept;
+    } catch (error) {
+      // The damaged file of another run is its own affair.
+      if (run === out || (error as ReverieError).code !== 'CHECKPOINT_CORRUPT') throw error;
+    }
+  }
+  const report = await measure();
+  await writeFileAtomic(join(out, name), sealedText({ ...report, identity }));
+  return report;
+}
+
+/** Folders of runs beside this one, the newest first. */
+function runsBeside(out: string): string[] {
+  const begun = readdirSync(dirname(out)).flatMap((name) => {
+    const [folder, record] = [join(dirname(out), name), join(dirname(out), name, RUN_FILE)];
+    const at = folder === out ? undefined : statSync(record, { throwIfNoEntry: false })?.mtimeMs;
+    return at === undefined ? [] : [{ folder, at }];
+  });
+  return begun.sort((a, b) => b.at - a.at).map(({ folder }) => folder);
+}
+
+/** Audits have a seed of their own, so that runs of all seeds have the same. */
+const AUDIT_SEED = 0;
+
 /** @param suite  probes of the suite, given those that the domain has written for both */
 async function suiteReport(
-  { scenario, out, seed, signal, progress }: GateContext,
+  context: GateContext,
   { domain, responder }: Suited,
   name: 'must-fail' | 'must-succeed',
   suite: (written: readonly Probe[]) => Promise<Pick<MustFailReport, 'skipped'> & { readonly probes: Probe[] }>,
 ): Promise<MustFailReport> {
-  const file = join(out, `${name}.json`);
-  const before = existsSync(file) ? await readMustFail(file) : undefined;
-  const isSame = before?.responder === responder.version && before.domain.version === domain.version;
-  // A report of an earlier form is made anew.
-  if (isSame && before.format === 'reverie-must-fail/2') return before;
-  const own = join(domainFolder(scenario.config.domain, scenario.folder), 'must-fail.yaml');
-  const { probes, skipped } = await suite(existsSync(own) ? await readProbes(own, domain) : []);
-  const phase = progress.phase(`${name} suite`, probes.length, 'probes');
-  const report = await runMustFail({ domain, responder, probes, skipped, seed, signal });
-  phase.set(report.total);
-  phase.end(`${report.passed} of ${report.total} passed`);
-  await writeMustFail(file, report);
-  return report;
+  const { config, folder } = context.scenario;
+  const own = join(domainFolder(config.domain, folder), 'must-fail.yaml');
+  // Records are what a model is shown.
+  const files = [own, ...episodeLogFiles(config.experience, folder)].map((path) =>
+    existsSync(path) ? sha256(readFileSync(path)) : null,
+  );
+  const dependsOn = { format: 'reverie-must-fail/2', responder: responder.version, domain: domain.version, files };
+  return measured(context, `${name}.json`, dependsOn, async () => {
+    const { signal, progress } = context;
+    const { probes, skipped } = await suite(existsSync(own) ? await readProbes(own, domain) : []);
+    const phase = progress.phase(`${name} suite`, probes.length, 'probes');
+    const report = await runMustFail({ domain, responder, probes, skipped, seed: AUDIT_SEED, signal });
+    phase.set(report.total);
+    phase.end(`${report.passed} of ${report.total} passed${costNote(report.cost)}`);
+    return report;
+  });
+}
+
+function costNote(cost: Cost): string {
+  return cost.calls === 0 ? '' : ` · ${costText(cost)}`;
 }
 
 /** A judge, and how it decides on episodes. */
@@ -245,22 +314,24 @@ export async function scenarioJudge(
 
 /** The audit of exactly this judge: kept where it was made before. */
 async function judgeAudit(
-  { scenario, out, seed, signal, progress }: GateContext,
+  context: GateContext,
   judge: Judge,
   domain: ToolsDomain,
   labelledFile: string,
 ): Promise<AuditReport> {
-  const file = join(out, 'judge-audit.json');
-  const before = existsSync(file) ? await readAudit(file) : undefined;
-  if (before?.judge === judge.version) return before;
+  const { scenario, signal, progress } = context;
   const folder = domainFolder(scenario.config.domain, scenario.folder);
   const labelled = await readLabelledEpisodes(resolve(folder, labelledFile), domain);
-  const phase = progress.phase('audit judge', labelled.length, 'episodes');
-  const report = await auditJudge(judge, domain, labelled, { seed, signal });
-  phase.set(labelled.length);
-  phase.end(`false positives ${report.falsePositive.count} of ${report.falsePositive.of}`);
-  await writeAudit(file, report);
-  return report;
+  const { repeats } = judge.config.audit;
+  const judged = { domain: judgedDomainHash(domain), labelled: labelledHash(labelled), repeats };
+  const dependsOn = { format: 'reverie-judge-audit/1', judge: judge.version, ...judged };
+  return measured(context, 'judge-audit.json', dependsOn, async () => {
+    const phase = progress.phase('audit judge', labelled.length, 'episodes');
+    const report = await auditJudge(judge, domain, labelled, { seed: AUDIT_SEED, signal });
+    phase.set(labelled.length);
+    phase.end(`false positives ${report.falsePositive.count} of ${report.falsePositive.of}${costNote(report.cost)}`);
+    return report;
+  });
 }
 
 interface Hacking {
@@ -268,37 +339,32 @@ interface Hacking {
   readonly tasks: readonly ToolsTask[];
 }
 
-const tricksSchema = z.custom<TricksReport & { readonly identity: string }>();
-
 /** Tries to be rewarded for nothing where what decides on rewards might be taken in; undefined elsewhere. */
 async function findAnyTricks(
   context: GateContext,
   parts: ToolsParts,
   { judge, tasks }: Hacking,
 ): Promise<TricksReport | undefined> {
-  const { scenario, out, seed, signal, progress } = context;
+  const { scenario, seed, signal, progress } = context;
   const { hacker: config } = scenario.config.reward;
   if (!config.enabled || !mayBeTakenIn(context, parts, tasks)) return undefined;
   const { domain, responder } = parts;
   const names = tasks.map(({ id }) => id);
   const versions = { responder: responder.version, judge: judge?.version ?? null, domain: domain.version };
-  const identity = contentHash({ of: contentHash({ ...versions, names }), config, seed });
-  const file = join(out, 'reward-hacks.json');
-  const before = existsSync(file) ? readSealed(file, tricksSchema) : undefined;
-  let report: TricksReport | undefined = before?.identity === identity ? before : undefined;
-  if (report === undefined) {
+  const dependsOn = { of: contentHash({ ...versions, names }), config, seed };
+  const report = await measured(context, 'reward-hacks.json', dependsOn, async () => {
     const user = new ScriptedUser();
     const phase = progress.phase('reward hacks', config.plays, 'episodes');
-    report = await findTricks({
+    const found = await findTricks({
       environment: () => makeEpisodeEnvironment({ domain, user }, responder, { ...scenario.config, faults: [] }),
       ...{ tasks, config, seed, signal },
       settings: episodeSettings(context, { user }, { source: 'synthetic', responder, judge: judge?.decide }),
     });
     await parts.cast.flush();
-    phase.set(report.plays);
-    phase.end(`${report.tricks.length} tricks in ${report.tasks.length} tasks`);
-    await writeFileAtomic(file, sealedText({ format: 'reverie-reward-hacks/1', identity, ...report }));
-  }
+    phase.set(found.plays);
+    phase.end(`${found.tricks.length} tricks in ${found.tasks.length} tasks`);
+    return { format: 'reverie-reward-hacks/1', ...found };
+  });
   return report.tasks.length === 0 ? undefined : report;
 }
 
@@ -332,7 +398,9 @@ export async function auditJob(context: JobContext<ToolsScenario>) {
   if (context.inputs.tasks === true) return tasksAudit(context);
   const parts = await makeParts(context);
   try {
-    const result = await audited(context, parts);
+    // As synth has it, so that a run after the audit has no need of another.
+    const domain = withAddedTasks(parts.domain, [], context.scenario.config.quality.splits);
+    const result = await audited(context, { ...parts, domain });
     const title = `Audit: ${context.scenario.config.name}`;
     const report = { title, blocks: [{ kind: 'facts', rows: auditFacts(result) }] } as const;
     return { ...result, report: await publish(context, report, result.evaluationSet) };
@@ -421,6 +489,7 @@ async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
     hacker: hackerResult(await findAnyTricks(context, parts, { judge, tasks })),
     noise: await noiseOf(context, parts, judge),
     spent: budget.spent,
+    spentBy: budget.spentBy,
   };
 }
 
@@ -449,7 +518,7 @@ const NOISE_TASKS = 4;
 
 const SHOWN_FAILURES = 5;
 
-function auditFacts({ mustFail, mustSucceed, tasks, judge, hacker, noise }: AuditResult): Fact[] {
+function auditFacts({ mustFail, mustSucceed, tasks, judge, hacker, noise, ...result }: AuditResult): Fact[] {
   const failures = (suite: NonNullable<AuditResult['mustSucceed']>) =>
     suite.failures.slice(0, SHOWN_FAILURES).map(({ probe, problem }): Fact => ['  failed', `${probe}: ${problem}`]);
   const facts: Fact[] = [
@@ -471,7 +540,7 @@ function auditFacts({ mustFail, mustSucceed, tasks, judge, hacker, noise }: Audi
       ['  abstained', formatShare(judge.abstention)],
       ['  changed its mind', formatShare(judge.flip)],
     );
-  return [...facts, ...hackerFacts(hacker), ['noise', noise.summary]];
+  return [...facts, ...hackerFacts(hacker), ['noise', noise.summary], ...spendingFacts(result)];
 }
 
 type Context = JobContext<ToolsScenario>;

@@ -80,8 +80,10 @@ class GatheredRecords<G extends Gathering = Gathering> {
     if (this.records.length === 0) await this.reread(Math.min(time, gathered));
     const root = Rng.fromSeed(seed).split('gather');
     const order = root.permutation(tasks.length);
+    // Records show the world without faults.
+    const plain = { ...scenario, config: { ...scenario.config, faults: undefined } };
     const run = await rowsHere(
-      context,
+      { ...context, scenario: plain },
       { ...parts, agent },
       { source: 'real', responder: realResponder(parts.domain) },
     );

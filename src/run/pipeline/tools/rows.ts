@@ -321,7 +321,9 @@ export class ModelCast {
     const key = canonicalJson(config);
     const made = this.models.get(key) ?? this.make(config);
     this.models.set(key, made);
-    return made;
+    const served = await made;
+    const chat: LanguageModel['chat'] = (request, options) => served.chat({ ...request, role }, options);
+    return { version: served.version, chat, close: () => served.close() };
   }
 
   /** How the last request to a server failed, while none has succeeded since; undefined where all is well. */
@@ -690,12 +692,10 @@ export class RowStatistics {
     return { episodes, steps, success, abstained: episodes - judged, failed, ...reasons, ...ended, cost };
   }
 
-  /** `83 % succeeded · 1.2 M tokens · cost 4.1` */
+  /** `83 % succeeded · 12 calls, 1.2 M tokens, cost 4.1` */
   get note(): string {
-    const { calls, promptTokens, completionTokens, money } = this.cost;
     const parts = this.judged === 0 ? [] : [`${formatPercent(this.succeeded / this.judged)} succeeded`];
-    if (calls > 0) parts.push(`${formatCount(calls)} calls, ${formatCount(promptTokens + completionTokens)} tokens`);
-    if (money > 0) parts.push(`cost ${formatNumber(money)}`);
+    if (this.cost.calls > 0) parts.push(costText(this.cost));
     const lost = Object.values(this.failed).reduce((a, b) => a + b, 0);
     if (lost > 0) parts.push(`${lost} failed`);
     return parts.join(' · ');
@@ -703,11 +703,8 @@ export class RowStatistics {
 }
 
 /** What is shown of the episodes of any job. */
-export function episodeFacts(statistics: RowStatistics, spent: Cost, stoppedBy: string | null): Fact[] {
+export function episodeFacts(statistics: RowStatistics, budget: Budget, stoppedBy: string | null): Fact[] {
   const { episodes, steps, success, abstained, failed, outcomes, retried, faults, recovered, cost } = statistics.counts;
-  const tokens = formatCount(cost.promptTokens + cost.completionTokens);
-  const money = cost.money > 0 ? `, cost ${formatNumber(cost.money)}` : '';
-  const now = spent.calls === cost.calls ? '' : ` (${formatCount(spent.calls)} asked in this run)`;
   return [
     ['episodes', `${formatCount(episodes)}, ${formatCount(steps)} turns of the agent`],
     ['success', success === null ? 'no episode was judged' : formatShare(success)],
@@ -722,9 +719,24 @@ export function episodeFacts(statistics: RowStatistics, spent: Cost, stoppedBy: 
           ['recovered rightly', recovered!.of === 0 ? 'nothing to recover from' : formatShare(recovered!)],
         ] as const)),
     ...Object.entries(statistics.failedFor).map(([code, message]): Fact => [`  ${code}`, message]),
-    ...(cost.calls > 0 ? [['model calls', `${formatCount(cost.calls)}, ${tokens} tokens${money}${now}`] as const] : []),
+    ...(cost.calls > 0 ? [['cost of episodes', costText(cost)] as const] : []),
+    ...spendingFacts(budget),
     ...(stoppedBy === null ? [] : [['stopped by', `the budget of ${stoppedBy}`] as const]),
   ];
+}
+
+/** `1.2 k calls, 3.4 M tokens, cost 0.257` */
+export function costText({ calls, promptTokens, completionTokens, money }: Cost): string {
+  const tokens = formatCount(promptTokens + completionTokens);
+  return `${formatCount(calls)} calls, ${tokens} tokens${money > 0 ? `, cost ${formatNumber(money)}` : ''}`;
+}
+
+/** All that language models were asked now, and for whom, the dearest first; nothing where none was. */
+export function spendingFacts({ spent, spentBy }: Pick<Budget, 'spent' | 'spentBy'>): Fact[] {
+  if (spent.calls === 0) return [];
+  const size = ({ money, promptTokens, completionTokens }: Cost) => money * 1e9 + promptTokens + completionTokens;
+  const sorted = Object.entries(spentBy).sort(([, a], [, b]) => size(b) - size(a));
+  return [['spent in this run', costText(spent)], ...sorted.map(([name, cost]): Fact => [`  ${name}`, costText(cost)])];
 }
 
 /** `12 judged, 3 failed by the agent, 1 failed by the user` */

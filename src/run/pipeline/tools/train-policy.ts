@@ -41,7 +41,7 @@ import { readSealed } from '../../run-folder.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { type Gain, gainTable, pairedGain } from '../gain.js';
 import { RecordedDream, RecordedValues } from './records.js';
-import { lanes, makeParts, ofTraining, remarkOn, type ToolsParts, textViewOf } from './rows.js';
+import { lanes, makeParts, ofTraining, remarkOn, spendingFacts, type ToolsParts, textViewOf } from './rows.js';
 
 type Context = JobContext<ToolsScenario>;
 
@@ -78,7 +78,8 @@ export async function trainPolicyJob(asked: Context) {
     const { walkthrough } = textViewOf(domain);
     const made = { learner, algorithm, environments, dream, values, evalEnvironments, walkthrough, tasks, evalTasks };
     await textGroups(trainingOf(context, made, progress, domain));
-    const result = { ...resultOf(context, learner, progress, domain), evaluationSet };
+    const { spent, spentBy } = parts.budget;
+    const result = { ...resultOf(context, learner, progress, domain), spent, spentBy, evaluationSet };
     return { ...result, report: await publish(context, trainReport(config.name, result), evaluationSet) };
   } finally {
     await values?.close();
@@ -224,7 +225,7 @@ function momentOf({ after, round }: Pick<TextEvaluation, 'after' | 'round'>): st
   return after === 'cloning' ? 'after imitation' : 'untrained';
 }
 
-type Reported = ReturnType<typeof resultOf>;
+type Reported = ReturnType<typeof resultOf> & Pick<ToolsParts['budget'], 'spent' | 'spentBy'>;
 
 function trainReport(name: string, result: Reported): Report {
   const { evaluations, mode, algorithm, alarms } = result;
@@ -237,6 +238,7 @@ function trainReport(name: string, result: Reported): Report {
       : ['simulated steps', formatCount(result.simulatedSteps)],
     ...alarms.map(({ round, problem }): Fact => ['warning', `after ${formatCount(round)} rounds, ${problem}`]),
     ...simulationFacts(result),
+    ...spendingFacts(result),
     ['checkpoint', result.checkpoint],
   ];
   return {

@@ -7,6 +7,7 @@
 import type { JsonObject } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
+import { remembered } from '../../../core/remembered.js';
 import { Rng } from '../../../core/rng.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import type { FactTable, Scene, ToolRules, ToolsDomain } from '../../../env/tools/domain.js';
@@ -102,9 +103,7 @@ export class ExplorerAgent implements ToolsPolicy {
 
   /** What is possible, by form. */
   private formsIn(state: JsonObject): ReadonlyMap<string, readonly string[]> {
-    const forms = this.possible.get(state) ?? formsOf(this.rules.admissible(state), this.rules.scene(state));
-    this.possible.set(state, forms);
-    return forms;
+    return remembered(this.possible, state, () => formsOf(this.rules.admissible(state), this.rules.scene(state)));
   }
 
   /** A command, and all that is so just now of what it names. */
@@ -175,8 +174,7 @@ const known = new WeakMap<readonly string[], ReadonlyMap<string, readonly string
 
 /** Commands by what they are without names of things; a list is worked out once. */
 function formsOf(commands: readonly string[], scene: Scene): ReadonlyMap<string, readonly string[]> {
-  let forms = known.get(commands);
-  if (forms === undefined) {
+  return remembered(known, commands, () => {
     const types = new Map(scene.objects.map(({ name, type }) => [name, type]));
     const byForm = new Map<string, string[]>();
     for (const command of commands) {
@@ -184,10 +182,8 @@ function formsOf(commands: readonly string[], scene: Scene): ReadonlyMap<string,
       const form = between.reduce((text, piece, i) => `${text}{${types.get(objects[i - 1])}}${piece}`);
       byForm.set(form, [...(byForm.get(form) ?? []), command]);
     }
-    forms = new Map([...byForm].sort(([a], [b]) => (a < b ? -1 : 1)));
-    known.set(commands, forms);
-  }
-  return forms;
+    return new Map([...byForm].sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
 }
 
 /** Things that a few facts lead to from those that are the only ones of their type. */

@@ -1,6 +1,6 @@
 // An agent that is a language model with tools: it sees the policy, the conversation and the tools' schemas, no more.
 
-import type { Json, JsonObject } from '../../../core/canonical-json.js';
+import { isJsonObject, parsedJson } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
 import type { Message, ToolCall } from '../../../env/tools/message.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../../env/tools/tools-family.js';
@@ -79,17 +79,8 @@ function asAction({ text, reasoning, toolCalls }: ChatReply): ToolsAction {
 
 /** Arguments that are no JSON object are kept as written, for the environment to refuse and for training to learn from. */
 function asCall({ id, name, arguments: written }: ChatToolCall): ToolCall {
-  const parsed = parsedObject(written);
-  return parsed === undefined ? { id, name, arguments: {}, rawArguments: written } : { id, name, arguments: parsed };
-}
-
-function parsedObject(text: string): JsonObject | undefined {
-  try {
-    const value = JSON.parse(text.trim() === '' ? '{}' : text) as Json;
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
-  } catch {
-    return undefined;
-  }
+  const given = parsedJson(written.trim() === '' ? '{}' : written);
+  return isJsonObject(given) ? { id, name, arguments: given } : { id, name, arguments: {}, rawArguments: written };
 }
 
 /** A message as chat servers take it; what was written malformed is shown as it was written. */

@@ -1,6 +1,6 @@
 // Parses tool calls in a model's text, in the syntax of its chat template, if the server has no parser for them.
 
-import { isJsonObject, type Json, type JsonObject } from '../../../core/canonical-json.js';
+import { isJsonObject, type Json, type JsonObject, parsedJson } from '../../../core/canonical-json.js';
 
 interface TextCall {
   readonly name: string;
@@ -65,7 +65,7 @@ function callsOf(body: string, tools: ReadonlyMap<string, JsonObject>, name?: st
   const json = body.replace(/^\s*```(?:json)?|```\s*$/g, '').trim();
   if (name !== undefined) return [{ name, arguments: json }];
   // Several calls are a list or a sequence.
-  const read = parsed(json) ?? parsed(`[${json.replace(/\}\s*[;,]?\s*\{/g, '},{')}]`);
+  const read = parsedJson(json) ?? parsedJson(`[${json.replace(/\}\s*[;,]?\s*\{/g, '},{')}]`);
   return [read ?? null].flat().flatMap(callOf);
 }
 
@@ -80,13 +80,5 @@ function callOf(value: Json): TextCall[] {
 /** A parameter in tags is text unless its schema has another type. */
 function parameterOf(text: string, schema: Json | undefined): Json {
   const isText = isJsonObject(schema ?? null) && [(schema as JsonObject).type].flat().includes('string');
-  return isText ? text : (parsed(text) ?? text);
-}
-
-function parsed(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
+  return isText ? text : (parsedJson(text) ?? text);
 }

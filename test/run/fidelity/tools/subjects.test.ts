@@ -1,16 +1,16 @@
 // Opening models of tools under judgement: the scenario's own, others, the router without its tiers; and what they are held
 // against.
 
-import { cpSync, rmSync } from 'node:fs';
+import { cpSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openSealed } from '../../../../src/core/files.js';
 import { measureWithinBudget } from '../../../../src/fidelity/measure.js';
 import type { SubjectReport } from '../../../../src/fidelity/report.js';
 import type { OpenedSubjects } from '../../../../src/fidelity/section.js';
 import { openToolsSubjects } from '../../../../src/run/pipeline/fidelity.js';
 import { makeProgress } from '../../../../src/run/progress.js';
 import { loadToolsScenario } from '../../../../src/run/scenario.js';
-import { readMustFail } from '../../../../src/worldmodel/must-fail/run-must-fail.js';
 import { type ControlledModel, startControlledModel } from '../../../controlled/controlled-model.js';
 import { nativeDomain, scenarioFolder } from '../../../controlled/native-domain.js';
 import { temporaryFolder } from '../../../temporary-folder.js';
@@ -66,7 +66,7 @@ describe('the service desk', () => {
       expect(figureOf(report, name), name).toBe(1);
     expect(figureOf(report, 'calibration.ece')).toBeNull();
     // The verdict is the file that other jobs read, for the responder that they would have.
-    const verdict = await readMustFail(join(out, 'must-fail.json'));
+    const verdict = openSealed(readFileSync(join(out, 'must-fail.json'), 'utf8'));
     expect(verdict.responder).toBe(report.version);
     expect(verdict.passed).toBe(verdict.total);
   });
