@@ -96,7 +96,7 @@ const rolloutSection = section('Dreaming: short rollouts in the world model, bra
   horizon: horizonSchema
     .default('auto')
     .describe(
-      'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant; `auto`: as many steps as imagined episodes stay near real ones, tried at every refit.',
+      'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant; `auto`: as many steps as imagined episodes stay near the real ones of the policy, tried at every refit; 1 before.',
     ),
   startsPerRound: orAuto(positive).describe(
     'Real states a round of dreaming branches from; `auto`: for about 50,000 simulated rows. With PPO the branches of a cycle run side by side for the whole horizon, and one that ends early is followed by another.',
@@ -106,7 +106,7 @@ const rolloutSection = section('Dreaming: short rollouts in the world model, bra
     .nullable()
     .default('auto')
     .describe(
-      'A branch is truncated where the elites differ by more than this (normalised units); null: never; `auto`: twice what they differ by on nearly all real steps.',
+      'A branch is truncated where the elites differ by more than this (normalised units); null: never; `auto`: 1, as much as a state usually moves in a step.',
     ),
   range: from0
     .nullable()
@@ -152,7 +152,7 @@ const trainKeys = z.strictObject({
     'Real steps of a round, after which there is dreaming and learning; `auto`: a quarter of the random ones, 25 to 100, and 250 with PPO. With PPO in real mode: the rollout of one update.',
   ),
   refitEvery: orAuto(positive).describe(
-    'Real steps between refits of the model, in whole rounds; `auto`: once a tenth of the rows is new, or the model is worse on new rows than it was.',
+    'Real steps between refits of the model, in whole rounds; `auto`: once a tenth of the rows is new, or 250, or the model is worse on new rows than it was.',
   ),
   refit: oneOf(['continue', 'anew'], 'Refit from the last weights, or from scratch (slower, better on little data).'),
   updatesPerStep: from0.default(1).describe('Gradient updates for each real step, in real mode. SAC only.'),

@@ -165,7 +165,7 @@ function given(value: number | 'auto', otherwise: number): number {
 
 /** What is known of the model of the moment. Both absent for a kind that cannot say. */
 export interface ModelEvidence {
-  /** On real rows: of the model before the last fit those collected since then, or of a first model those it learned from. */
+  /** On real rows collected since the model before the last fit was fitted, by the policy; none of a first model. */
   readonly trial?: ModelTrial;
   /** On rows that the last fit held out. */
   readonly skill?: HeldOutSkill;
@@ -201,10 +201,11 @@ const LEAST_UNSEEN = 0;
 
 /** Steps of a branch at most. */
 const LONGEST = 30;
-/** A branch ends where the elites differ by so many times what they differ by on 95 % of real steps. */
-const DOUBT = 2;
-/** And not below this share of what a state usually moves: a few steps near a rest say nothing of the others. */
-const LEAST_DOUBT = 0.2;
+/**
+ * A branch ends where an elite is off by so many times what a state usually moves in one step, over all real rows: a policy that has become
+ * cautious, and whose newest steps are easily predicted, does not narrow what is explored.
+ */
+const DOUBT = 1;
 /** Simulated rows of a round, about; and starts at least and at most. */
 const ROWS = 50_000;
 const LEAST_STARTS = 500;
@@ -235,6 +236,24 @@ export function planDream(
       'rollout.startsPerRound': starts.reason,
     },
   };
+}
+
+/** Refits are due once such a share of the rows is new, or so many (MBPO's), or the model explains so much less of them than of held-out ones. */
+const FRESH = 0.1;
+const FRESH_ROWS = 250;
+const WORSE = 0.1;
+
+/** Of a model that was fitted when `fittedAt` of now `inserted` real rows were there; 0: never. */
+export function isRefitDue(
+  { refitEvery }: Pick<DreamSettings, 'refitEvery'>,
+  { fittedAt, evidence }: { readonly fittedAt: number; readonly evidence: ModelEvidence },
+  inserted: number,
+): boolean {
+  const fresh = inserted - fittedAt;
+  if (fittedAt === 0) return true;
+  if (refitEvery !== 'auto') return fresh >= refitEvery;
+  const isWorse = (evidence.trial?.r2 ?? 1) < (evidence.skill?.model ?? 1) - WORSE;
+  return fresh >= Math.min(FRESH * fittedAt, FRESH_ROWS) || isWorse;
 }
 
 /** Length of a branch after so many real steps. */
@@ -286,10 +305,7 @@ function horizonFor({ horizon }: Pick<DreamSettings, 'horizon'>, trial: ModelTri
 function limitFor({ disagreementLimit }: Pick<DreamSettings, 'disagreementLimit'>, trial: ModelTrial | undefined) {
   if (disagreementLimit !== 'auto') return { value: disagreementLimit, reason: 'pinned' };
   if (trial?.doubt == null) return { value: null, reason: 'the model has no second opinion' };
-  const value = Number((DOUBT * trial.doubt).toPrecision(3));
-  if (value < LEAST_DOUBT)
-    return { value: LEAST_DOUBT, reason: 'a fifth of what a state usually moves, the least limit' };
-  return { value, reason: `${DOUBT} times the disagreement that 95 % of real steps stay below` };
+  return { value: DOUBT, reason: 'as much as a state usually moves in a step' };
 }
 
 /** A tenth of real rows with a model that explains everything, more with a worse one, half at most. */

@@ -16,6 +16,7 @@ import {
   type DreamSettings,
   type GenerativeSettings,
   type HeldOutSkill,
+  isRefitDue,
   type ModelEvidence,
   planDream,
   skillOf,
@@ -46,10 +47,6 @@ export interface DreamSummary {
   readonly horizon: number;
   readonly seconds: number;
 }
-
-/** A refit is due once so large a share of the rows is new, or the model explains so much less of new rows than of held-out ones. */
-const FRESH = 0.1;
-const WORSE = 0.1;
 
 type FittingKind = DynamicsKind & Required<Pick<DynamicsKind, 'fit'>>;
 
@@ -118,29 +115,15 @@ export class DreamWorld {
     const { skill } = this.known.evidence;
     const trial = tried ?? this.known.evidence.trial;
     this.known = { ...this.known, evidence: { trial, skill } };
-    if (kind.fit === undefined || !this.isRefitDue(real)) return undefined;
+    if (kind.fit === undefined || !isRefitDue(this.settings, this.known, real.inserted)) return undefined;
     const fitted = await this.refit(real, kind as FittingKind, rng, ports);
-    // A first model has been shown all there is: how far it can be trusted is then told by what it has learnt from.
     this.known = { fittedAt: real.inserted, evidence: { trial, skill: fitted.skill } };
-    if (trial === undefined) {
-      this.known = { ...this.known, evidence: { trial: await this.tryOut(real, rng, 0), skill: fitted.skill } };
-    }
     return fitted;
   }
 
-  /** The model against real rows, by default those collected since it was fitted. */
-  private tryOut(real: ReplayBuffer, rng: Rng, from = this.known.fittedAt): Promise<ModelTrial> {
-    return tryModel(this.current(), real, { from, rng: rng.split('try') });
-  }
-
-  private isRefitDue(real: ReplayBuffer): boolean {
-    const { refitEvery } = this.settings;
-    const { fittedAt, evidence } = this.known;
-    if (this.model === undefined || fittedAt === 0) return true;
-    const fresh = real.inserted - fittedAt;
-    if (refitEvery !== 'auto') return fresh >= refitEvery;
-    const isWorse = (evidence.trial?.r2 ?? 1) < (evidence.skill?.model ?? 1) - WORSE;
-    return fresh >= FRESH * fittedAt || isWorse;
+  /** The model against the real rows collected since it was fitted. */
+  private tryOut(real: ReplayBuffer, rng: Rng): Promise<ModelTrial> {
+    return tryModel(this.current(), real, { from: this.known.fittedAt, rng: rng.split('try') });
   }
 
   private async refit(

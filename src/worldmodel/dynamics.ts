@@ -199,8 +199,6 @@ interface Fitted {
     /** The same of a learned reward, where it is told apart. */
     readonly rewardError?: number;
   };
-  /** Rows of the data that nothing was learned from. Absent where a kind cannot say. */
-  readonly heldOutRows?: Uint32Array;
   /** What the fit is worth element by element; computed when it is asked for. Absent where a kind cannot say. */
   readonly heldOut?: () => HeldOutReport;
 }

@@ -1,7 +1,7 @@
 // Settings that find themselves: from what a model has shown to how it is simulated in.
 
 import { describe, expect, it } from 'vitest';
-import { horizonAt, planDream, resolveRounds } from '../../src/training/settings.js';
+import { horizonAt, isRefitDue, planDream, resolveRounds } from '../../src/training/settings.js';
 
 const OPEN = { gate: 'auto', horizon: 'auto', disagreementLimit: 'auto', startsPerRound: 'auto' } as const;
 const TRIAL = { windows: 200, longest: 50, trustedSteps: 8, r2: 0.9, rewardR2: 0.95, doubt: 0.2 };
@@ -10,9 +10,15 @@ const SKILL = { model: 0.97, simple: 0.4, reward: 0.8 };
 describe('the plan of a dream', () => {
   it('follows what the model has shown', () => {
     const plan = planDream(OPEN, 'auto', { trial: TRIAL, skill: SKILL }, 500);
-    expect(plan).toMatchObject({ isOpen: true, horizon: 8, disagreementLimit: 0.4, realRatio: 0.2, starts: 6250 });
+    expect(plan).toMatchObject({ isOpen: true, horizon: 8, disagreementLimit: 1, realRatio: 0.2, starts: 6250 });
     expect(plan.reasons['rollout.gate']).toBe('open: held out, the model explains 97 % of what changes');
     expect(plan.reasons['rollout.horizon']).toBe('8 imagined steps stay near real episodes');
+  });
+
+  it('ends branches no sooner for a policy whose newest steps are easily predicted', () => {
+    const limits = [0.001, 0.2, 3].map((doubt) => planDream(OPEN, 'auto', { trial: { ...TRIAL, doubt } }, 0));
+    expect(limits.map(({ disagreementLimit }) => disagreementLimit)).toEqual([1, 1, 1]);
+    expect(planDream(OPEN, 'auto', { trial: { ...TRIAL, doubt: null } }, 0).disagreementLimit).toBe(null);
   });
 
   it('leaves what is pinned as it is', () => {
@@ -36,6 +42,22 @@ describe('the plan of a dream', () => {
   it('opens to a model of which nothing is known, for one step', () => {
     expect(planDream(OPEN, 'auto', {}, 0)).toMatchObject({ isOpen: true, horizon: 1, disagreementLimit: null });
     expect(horizonAt(7, 3)).toBe(3);
+  });
+});
+
+describe('a refit', () => {
+  const due = (refitEvery: number | 'auto', fittedAt: number, inserted: number, r2 = 0.95) =>
+    isRefitDue({ refitEvery }, { fittedAt, evidence: { trial: { ...TRIAL, r2 }, skill: SKILL } }, inserted);
+
+  it('is due once a tenth of the rows is new, or 250, or the model is worse on new rows than held out', () => {
+    expect([1099, 1100].map((rows) => due('auto', 1000, rows))).toEqual([false, true]);
+    expect([30_249, 30_250].map((rows) => due('auto', 30_000, rows))).toEqual([false, true]);
+    expect(due('auto', 1000, 1025, 0.8)).toBe(true);
+  });
+
+  it('comes first of all, and then as often as is asked', () => {
+    expect([0, 100].map((fittedAt) => due(500, fittedAt, 599))).toEqual([true, false]);
+    expect(due(500, 100, 600)).toBe(true);
   });
 });
 

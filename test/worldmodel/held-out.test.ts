@@ -2,7 +2,11 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
+import { ReplayBuffer } from '../../src/replay/buffer.js';
+import { parseEnsembleConfig, settleEnsembleConfig } from '../../src/worldmodel/ensemble/config.js';
+import { prepareData } from '../../src/worldmodel/ensemble/dataset.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
+import { linearSpaces, linearTransitions } from './linear-system.js';
 
 const ROWS = 1200;
 const SPACES = {
@@ -42,6 +46,14 @@ describe('a fit on held-out rows', () => {
     const settings = { members: 3, elites: 2, hidden: [32, 32], maxEpochs: 40, minEpochSteps: 30 };
     const { model, heldOut } = await fitEnsemble(records(), SPACES, settings, { rng: Rng.fromSeed(1) });
     const report = heldOut();
+    // Elites are those with the least mean error over what changes; the fourth element never does.
+    const errors = model.description.report.members.map(
+      ({ holdoutMse: mse }) => (mse[0] + mse[1] + mse[2] + mse[4]) / 4,
+    );
+    const byError = [0, 1, 2].sort((a, b) => errors[a] - errors[b]);
+    expect(model.description.elites).toEqual(byError.slice(0, 2));
+    for (const [i, { holdoutLoss }] of model.description.report.members.entries())
+      expect(holdoutLoss).toBeCloseTo(errors[i], 6);
     const r2 = Object.fromEntries(report.elements.map(({ element, r2: figures }) => [element, figures]));
     expect(Object.keys(r2)).toEqual(['obs[0]', 'obs[1]', 'obs[2]', 'obs[3]', 'reward']);
     expect(r2['obs[0]'].model).toBeGreaterThan(0.95);
@@ -52,7 +64,70 @@ describe('a fit on held-out rows', () => {
     for (const figure of Object.values(r2['obs[2]'])) expect(figure).toBeLessThan(0.1);
     expect(r2['obs[3]']).toEqual({ model: null, linear: null, unchanged: null });
     expect(r2['reward'].linear).toBeCloseTo(1, 5);
-    expect(report).toMatchObject({ rows: 240, members: 3, maxEpochs: 40 });
+    expect(report).toMatchObject({ members: 3, maxEpochs: 40 });
+    expect(Math.abs(report.rows / ROWS - 0.2)).toBeLessThan(0.05);
     await model.close();
+  });
+});
+
+const EPISODE = 30;
+const ALL = linearTransitions(3000, Rng.fromSeed(6));
+
+/** Which of rows [first, end) of ALL are held out and which are trained on, in a ring of `capacity` that they are put in piece by piece. */
+function sides(first: number, end: number, settings: object = {}, capacity = 4000) {
+  const buffer = new ReplayBuffer({ capacity, obsDim: 2, actionDim: 1, source: 'real' });
+  for (let from = first; from < end; from += 70) {
+    const rows = Math.min(70, end - from);
+    const part = <T extends Float32Array | Uint8Array>(column: T, width: number) =>
+      column.slice(from * width, (from + rows) * width) as T;
+    const columns = {
+      ...{ obs: part(ALL.obs, 2), nextObs: part(ALL.nextObs, 2), action: part(ALL.action, 1) },
+      ...{ reward: part(ALL.reward, 1), terminated: part(ALL.terminated, 1), truncated: part(ALL.truncated, 1) },
+    };
+    buffer.append(
+      { rows, ...columns },
+      {
+        ...{ source: 'real', backend: 'real', modelVersion: '', scenario: 't', policyVersion: 'p', seed: 0 },
+        episode: Float64Array.from({ length: rows }, (_, r) => Math.floor((from + r) / EPISODE)),
+        step: Uint32Array.from({ length: rows }, (_, r) => (from + r) % EPISODE),
+      },
+    );
+  }
+  const config = settleEnsembleConfig(parseEnsembleConfig(settings), { spaces: linearSpaces });
+  const { data, normaliser } = prepareData(buffer.rows(), linearSpaces, config, buffer.columns());
+  const { mean, scale } = normaliser.input;
+  const input = (r: number, j: number) => data.inputs[3 * r + j] * scale[j] + mean[j];
+  const rowOf = (r: number) => {
+    const [x, action] = [input(r, 0), input(r, 2)];
+    return ALL.action.findIndex((own, i) => Math.hypot(own - action, ALL.obs[2 * i] - x) < 1e-4);
+  };
+  const found = Array.from({ length: data.rows }, (_, r) => rowOf(r));
+  return { held: found.slice(0, data.holdoutRows), trained: found.slice(data.holdoutRows) };
+}
+
+describe('a row that is held out', () => {
+  it('is so at every fit, whatever else there is', () => {
+    const early = sides(0, 700);
+    const late = sides(0, 1400);
+    expect(late.held.filter((row) => row < 700).sort()).toEqual(early.held.toSorted());
+    expect(new Set([...late.held, ...late.trained]).size).toBe(1400);
+    // A ring that has lost the oldest rows, and a buffer that never had them.
+    for (const left of [sides(0, 1400, {}, 500), sides(900, 1400)]) {
+      expect(left.held.toSorted()).toEqual(late.held.filter((row) => row >= 900).sort());
+      expect(left.trained.toSorted()).toEqual(late.trained.filter((row) => row >= 900).sort());
+    }
+  });
+
+  it('never trains where there are more than may judge', () => {
+    const [all, few] = [sides(0, 1000), sides(0, 1000, { holdoutMaxRows: 20 })];
+    expect(few.held).toEqual(all.held.slice(0, 20));
+    expect(few.trained).toEqual(all.trained);
+  });
+
+  it.each([2, 3, 5, 9])('is one at least of %i, as is one that trains', (rows) => {
+    for (const holdout of [0.01, 0.2, 0.99]) {
+      const { held, trained } = sides(0, rows, { holdout });
+      expect([held.length + trained.length, held.length > 0, trained.length > 0]).toEqual([rows, true, true]);
+    }
   });
 });

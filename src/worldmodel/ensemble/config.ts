@@ -14,7 +14,12 @@ export const ENSEMBLE_FORMAT = 'reverie-ensemble';
 const settled = {
   kind: z.literal('ensemble').default('ensemble').describe('learned probabilistic networks'),
   members: z.int().min(1).max(64).default(7).describe('networks trained, each on its own data order'),
-  elites: z.int().min(1).max(64).default(5).describe('members with the lowest hold-out loss, which answer'),
+  elites: z
+    .int()
+    .min(1)
+    .max(64)
+    .default(5)
+    .describe('members with the lowest mean squared error on hold-out rows, which answer'),
   hidden: z.array(z.int().min(1).max(4096)).min(1).max(16),
   lr: z.number().positive().max(1).default(1e-3).describe('step size of Adam'),
   weightDecay: z
@@ -24,8 +29,13 @@ const settled = {
       'L2 penalty of the weights, one for all layers or one a layer (PETS); the last one also stands for further layers',
     ),
   batchSize: z.int().min(1).max(65536),
-  holdout: z.number().gt(0).lt(1).default(0.2).describe('share of rows kept for early stopping'),
-  holdoutMaxRows: z.int().min(1).default(5000).describe('upper limit of hold-out rows'),
+  holdout: z
+    .number()
+    .gt(0)
+    .lt(1)
+    .default(0.2)
+    .describe('share of rows kept for early stopping, the same ones at every fit'),
+  holdoutMaxRows: z.int().min(1).default(5000).describe('of these, rows that judge, at most; the others wait unused'),
   patience: z.int().min(1).default(10).describe('epochs without improvement before a member stops'),
   minEpochSteps: z
     .int()

@@ -1,8 +1,8 @@
 // From transitions to what members train on: encoded and normalised rows, the hold-out first, in memory threads can share.
 
-import type { Rng } from '../../core/rng.js';
+import { Rng } from '../../core/rng.js';
 import { median, sampleDeviation } from '../../core/statistics.js';
-import type { TransitionBatch } from '../../replay/transition.js';
+import type { Provenance, TransitionBatch } from '../../replay/transition.js';
 import type { Spaces } from '../dynamics.js';
 import { checkTrainingData, rowEncoder, rowShape } from '../model-folder.js';
 import type { EnsembleConfig } from './config.js';
@@ -28,24 +28,28 @@ export interface MemberData {
 export interface PreparedData {
   readonly data: MemberData;
   readonly normaliser: Normaliser;
-  /** Rows of the batch that were held out. */
-  readonly heldOut: Uint32Array;
   /** What an end by the task adds to a learned reward; 0 where that is not known to jump. */
   readonly endReward: number;
 }
 
+/** Where a row comes from. */
+type Origins = Pick<Provenance, 'episode' | 'step'>;
+
 /**
- * Splits at random (by `rng.split('holdout')`), encodes and normalises with the moments of the training rows.
+ * Holds rows out, encodes and normalises with the moments of the training rows; rows without origins are told apart by their index.
  * Throws DATA_MISMATCH or NON_FINITE_VALUE for data nothing can be learned from.
  */
-export function prepareData(batch: TransitionBatch, spaces: Spaces, config: EnsembleConfig, rng: Rng): PreparedData {
+export function prepareData(
+  batch: TransitionBatch,
+  spaces: Spaces,
+  config: EnsembleConfig,
+  origins?: Origins,
+): PreparedData {
   const shape = rowShape(spaces);
   checkTrainingData('ensemble', batch, spaces);
-  const { rows } = batch;
   const outputDim = shape.obsDim + (config.learnReward ? 1 : 0);
-  const { holdout, holdoutMaxRows } = config;
-  const holdoutRows = Math.max(1, Math.min(Math.floor(rows * holdout), holdoutMaxRows, rows - 1));
-  const order = rng.split('holdout').permutation(rows);
+  const { order, holdoutRows } = holdOut(batch.rows, config, origins);
+  const rows = order.length;
   const inputs = shared(rows * shape.inputDim);
   rowEncoder(spaces)(batch.obs, batch.action, order, 0, rows, inputs);
   const endReward = config.learnReward ? endJump(batch) : 0;
@@ -67,7 +71,27 @@ export function prepareData(batch: TransitionBatch, spaces: Spaces, config: Ense
   const ends = terminated.reduce((count, flag) => count + flag, 0);
   const columns = { inputs, targets, weights, terminated, ends };
   const data = { rows, holdoutRows, inputDim: shape.inputDim, outputDim, ...columns };
-  return { data, normaliser, heldOut: order.slice(0, holdoutRows), endReward };
+  return { data, normaliser, endReward };
+}
+
+/** Of the places of rows, which have no other seed: a model that is brought from another run was not shown the rows it is judged by. */
+const PLACES = Rng.fromSeed(0).split('holdout');
+
+/**
+ * Rows held out, then rows to train on. Each has a place in (0, 1) by a hash of its episode and step, and those below `holdout` are held
+ * out: the same rows at every fit, whatever else there is, so that nothing judges a refit that an earlier fit has learned from. At least
+ * one is on either side. Beyond `holdoutMaxRows`, the lowest places judge, and the others wait unused.
+ */
+function holdOut(rows: number, { holdout, holdoutMaxRows }: EnsembleConfig, origins?: Origins) {
+  const place = Float64Array.from({ length: rows }, (_, row) =>
+    PLACES.split(origins?.episode[row] ?? 0, origins?.step[row] ?? row).uniform(),
+  );
+  const ranked = Uint32Array.from(place.keys()).sort((a, b) => place[a] - place[b] || a - b);
+  const below = place.reduce((count, value) => count + (value < holdout ? 1 : 0), 0);
+  const held = Math.min(Math.max(below, 1), rows - 1);
+  const holdoutRows = Math.min(held, holdoutMaxRows);
+  const order = ranked.filter((_, rank) => rank < holdoutRows || rank >= held);
+  return { order, holdoutRows };
 }
 
 /** The same data in this thread's own memory: ONNX Runtime refuses shared memory. */
@@ -89,8 +113,8 @@ function targetsOf(
   outputDim: number,
   endReward: number,
 ): Float32Array {
-  const targets = shared(batch.rows * outputDim);
-  for (let r = 0; r < batch.rows; r++) {
+  const targets = shared(order.length * outputDim);
+  for (let r = 0; r < order.length; r++) {
     const from = order[r] * obsDim;
     for (let j = 0; j < obsDim; j++) targets[r * outputDim + j] = batch.nextObs[from + j] - batch.obs[from + j];
     if (outputDim === obsDim) continue;

@@ -33,7 +33,7 @@ import {
 } from './members.js';
 
 interface FitOptions extends Partial<TrainingOptions> {
-  /** Member i trains on `rng.split('member', i)`; the hold-out is `rng.split('holdout')`. The stream itself does not advance. */
+  /** Member i trains on `rng.split('member', i)`. The stream itself does not advance. */
   readonly rng: Rng;
   /** Warm start: its weights, brought to the new data's normaliser without changing what they compute. */
   readonly previous?: EnsembleModel;
@@ -54,7 +54,7 @@ export async function fitEnsemble(
   spaces: Spaces,
   settings: EnsembleConfigInput,
   options: FitOptions,
-): Promise<{ model: EnsembleModel; report: FitReport; heldOutRows: Uint32Array; heldOut: () => HeldOutReport }> {
+): Promise<{ model: EnsembleModel; report: FitReport; heldOut: () => HeldOutReport }> {
   const section = parseEnsembleConfig(settings);
   const { observationSpace, actionSpace } = spaces;
   if (observationSpace.type !== 'box') {
@@ -69,7 +69,7 @@ export async function fitEnsemble(
   const config = settleEnsembleConfig(section, { spaces, rows: batch.rows, hasEnds, known });
   const outcome = outcomeOf(hasEnds, config, known);
   const own = { observationSpace, actionSpace };
-  const prepared = prepareData(batch, own, config, rng);
+  const prepared = prepareData(batch, own, config, data instanceof ReplayBuffer ? data.columns() : undefined);
   const initial = previous && warmStart(previous, spaces, config, prepared, section);
   const { data: rows, normaliser } = prepared;
   const { workers = 0, device } = options;
@@ -90,7 +90,7 @@ export async function fitEnsemble(
   const thetas = trained.map(({ theta }) => theta);
   const contents = { description, models: memberModels(description, thetas), parameters: joinedFloats(thetas) };
   const heldOut = () => judgeHeldOut(prepared, report, config);
-  return { model: await EnsembleModel.open(contents, known), report, heldOutRows: prepared.heldOut, heldOut };
+  return { model: await EnsembleModel.open(contents, known), report, heldOut };
 }
 
 function outcomeOf(terminates: boolean, config: EnsembleConfig, known: KnownFunctions): Outcome {

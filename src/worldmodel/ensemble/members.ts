@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { WorkerPool } from '../../core/pool.js';
 import { poolTask } from '../../core/pool-task.js';
 import { Rng, type RngState } from '../../core/rng.js';
+import { mean } from '../../core/statistics.js';
 import { concurrently, signalOf } from '../../core/threads.js';
 import { gradients } from '../../nn/autodiff.js';
 import { float32, Graph, type Value } from '../../nn/graph.js';
@@ -240,9 +241,8 @@ export const memberReportSchema = z.strictObject({
   epochs: z.int(),
   gradientSteps: z.int(),
   /**
-   * What early stopping and the choice of elites go by: geometric mean of the squared errors of outputs that change, and of
-   * the cross-entropy of a learned end in units of its entropy. Geometric, so that an output that cannot be predicted does not
-   * hide what is learned of the others.
+   * What early stopping and the choice of elites go by: mean of the squared errors of outputs that change, and of the
+   * cross-entropy of a learned end in units of its entropy.
    */
   holdoutLoss: z.number(),
   /** Gaussian negative log-likelihood per output as PETS writes it: (y - mean)^2 / var + logVar. */
@@ -413,7 +413,7 @@ async function makeJudge(data: MemberData, shape: MemberShape, config: EnsembleC
       const holdoutMse = Array.from(results['squaredError'].data as Float32Array);
       const crossEntropy = results['crossEntropy'] && Number(results['crossEntropy'].data[0]);
       const varied = holdoutMse.filter((_, output) => data.weights[output] > 0);
-      const holdoutLoss = geometricMean(crossEntropy === undefined ? varied : [...varied, crossEntropy / entropy]);
+      const holdoutLoss = meanError(crossEntropy === undefined ? varied : [...varied, crossEntropy / entropy]);
       const holdoutNll = Number(results['nll'].data[0]);
       const ends = crossEntropy === undefined ? {} : { holdoutCrossEntropy: crossEntropy };
       return { holdoutLoss, holdoutNll, holdoutMse, ...ends };
@@ -431,9 +431,8 @@ function endEntropy({ ends, rows }: MemberData): number {
 /** Errors below a thousandth of a standard deviation count as that: nothing is gained by chasing them. */
 const LEAST_MSE = 1e-6;
 
-function geometricMean(errors: readonly number[]): number {
-  if (errors.length === 0) return LEAST_MSE;
-  return Math.exp(errors.reduce((sum, mse) => sum + Math.log(Math.max(mse, LEAST_MSE)), 0) / errors.length);
+function meanError(errors: readonly number[]): number {
+  return errors.length === 0 ? LEAST_MSE : mean(errors.map((mse) => Math.max(mse, LEAST_MSE)));
 }
 
 function judgingGraph(shape: MemberShape, config: EnsembleConfig): Graph {
