@@ -105,6 +105,8 @@ interface Asked {
   readonly scenario: string;
   readonly set: readonly string[];
   readonly loaded: Scenario;
+  /** What a reference is asked, and the case is known by. */
+  readonly request: Readonly<Record<string, unknown>>;
 }
 
 class Sitting {
@@ -129,12 +131,7 @@ class Sitting {
   }
 
   /** A curve of the reference. */
-  async reference({ learner, body, seed, loaded }: Asked): Promise<CurveCase> {
-    const { rl, train } = loaded.config;
-    const env = await makeEnvironment(loaded.config.env);
-    const settings = { rl: withDecisions(rl, env), train };
-    await env.close();
-    const request = { learner, body: BODIES[body], seed, ...settings, episodes: EPISODES };
+  async reference({ learner, body, seed, request }: Asked): Promise<CurveCase> {
     return this.kept({ body, arm: `${learner}, reference`, seed, hash: contentHash(request) }, async () => {
       const records = learner === 'sac' || learner === 'td3-bc' ? await this.records(body, seed, learner) : undefined;
       return this.asked('train', { ...request, ...(records && { records }) });
@@ -142,9 +139,9 @@ class Sitting {
   }
 
   /** A curve of ours. */
-  async ours({ learner, body, seed, scenario, set, loaded }: Asked): Promise<CurveCase> {
+  async ours({ learner, body, seed, scenario, set, loaded, request }: Asked): Promise<CurveCase> {
     const on = askedDevice();
-    return this.kept({ body, arm: `${learner}, ours`, seed, hash: loaded.hash, ...on }, async () => {
+    return this.kept({ body, arm: `${learner}, ours`, seed, hash: contentHash(request), ...on }, async () => {
       const folder = await mkdtemp(join(tmpdir(), 'reverie-study-'));
       try {
         const records = learner === 'td3-bc' ? await this.records(body, seed, learner) : undefined;
@@ -167,10 +164,8 @@ class Sitting {
     await mkdir(folder, { recursive: true });
     const path = join(folder, `${body}-${seed}${this.context.quick ? '-quick' : ''}.bin`);
     if (learner === 'td3-bc' && !existsSync(path)) {
-      const { loaded } = await askedOf('sac', body, seed, this.context);
-      const { rl, train } = loaded.config;
-      const settings = { rl: { ...rl, targetEntropy: 'auto' }, train: { ...train, evalEvery: train.realSteps } };
-      await this.asked('train', { learner: 'sac', body: BODIES[body], seed, ...settings, episodes: 1, records: path });
+      const { request } = await askedOf('sac', body, seed, this.context);
+      await this.asked('train', { ...request, episodes: 1, records: path });
     }
     return path;
   }
@@ -209,7 +204,28 @@ async function askedOf(learner: string, body: string, seed: number, { root, quic
     ...(quick ? ['train.initialRandomSteps=200', 'train.evalEvery=100', 'train.updatesPerStep=1'] : []),
     ...(quick && learner === 'td3-bc' ? ['train.updatesPerRound=100'] : []),
   ];
-  return { learner, body, seed, scenario, set, loaded: await loadScenario(scenario, { set }) };
+  const loaded = await loadScenario(scenario, { set });
+  const env = await makeEnvironment(loaded.config.env);
+  const rl = only(RL_KEYS, withDecisions(loaded.config.rl, env));
+  await env.close();
+  const settings = { rl, train: only(TRAIN_KEYS, loaded.config.train) };
+  const request = { learner, body: BODIES[body], seed, ...settings, episodes: EPISODES };
+  return { learner, body, seed, scenario, set, loaded, request };
+}
+
+/** What references are told, and nothing else: a new setting of ours makes no new case. */
+const RL_KEYS = [
+  ...['hidden', 'lr', 'gamma', 'tau', 'batchSize', 'targetEntropy', 'initAlpha', 'critics', 'drawn', 'policyEvery'],
+  ...['dropout', 'alpha', 'epochs', 'gaeLambda', 'clipRatio', 'entropyCoefficient', 'valueCoefficient', 'targetKl'],
+  'initLogStd',
+];
+const TRAIN_KEYS = [
+  ...['realSteps', 'initialRandomSteps', 'stepsPerRound', 'updatesPerStep', 'updatesPerRound', 'offlineUpdates'],
+  'evalEvery',
+];
+
+function only(keys: readonly string[], settings: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(settings).filter(([key]) => keys.includes(key)));
 }
 
 /** A file of rows, as peers write them, as a snapshot that a run takes for `--data`. */
