@@ -34,30 +34,26 @@ describe('files', () => {
 /** Ids that nobody may guess are no part of a result. */
 const SECRETS = 'src/serve/core/session-contract.ts';
 
-describe('randomness', () => {
-  it('comes from src/core/rng.ts alone', () => {
-    const users = sources.filter((file) => {
-      if (file === SECRETS || !/random|getRandomValues/.test(textOf(file))) return false;
-      let found = false;
-      walk(syntaxOf(file), (node) => {
-        found ||= ts.isPropertyAccessExpression(node) && node.getText() === 'Math.random';
-        found ||=
-          ts.isIdentifier(node) && /^(randomBytes|randomInt|randomUUID|randomFill\w*|getRandomValues)$/.test(node.text);
-      });
-      return found;
+it('randomness comes from src/core/rng.ts alone', () => {
+  const users = sources.filter((file) => {
+    if (file === SECRETS || !/random|getRandomValues/.test(textOf(file))) return false;
+    let found = false;
+    walk(syntaxOf(file), (node) => {
+      found ||= ts.isPropertyAccessExpression(node) && node.getText() === 'Math.random';
+      found ||=
+        ts.isIdentifier(node) && /^(randomBytes|randomInt|randomUUID|randomFill\w*|getRandomValues)$/.test(node.text);
     });
-    expect(users).toEqual([]);
+    return found;
   });
+  expect(users).toEqual([]);
 });
 
-describe('text', () => {
-  it('names no place on anyone’s machine', () => {
-    // Written in parts, or this file would name one itself.
-    const places = ['/wo' + 'rk/', '/ro' + 'ot/', '/ho' + 'me/', '/Us' + 'ers/', 'C:\\\\Us' + 'ers'];
-    const pattern = new RegExp(places.join('|'));
-    const written = filesUnder('').filter((file) =>
-      /\.(ts|mjs|js|json|jsonl|md|yaml|yml|xml|py|sh|html|svg)$|^[^.]+$/.test(file),
-    );
-    expect(written.filter((file) => file !== 'package-lock.json' && pattern.test(textOf(file)))).toEqual([]);
-  });
+it('text names no place on anyone’s machine', () => {
+  // Written in parts, or this file would name one itself.
+  const places = ['/wo' + 'rk/', '/ro' + 'ot/', '/ho' + 'me/', '/Us' + 'ers/', 'C:\\\\Us' + 'ers'];
+  const pattern = new RegExp(places.join('|'));
+  const written = filesUnder('').filter((file) =>
+    /\.(ts|mjs|js|json|jsonl|md|yaml|yml|xml|py|sh|html|svg)$|^[^.]+$/.test(file),
+  );
+  expect(written.filter((file) => file !== 'package-lock.json' && pattern.test(textOf(file)))).toEqual([]);
 });

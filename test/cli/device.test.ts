@@ -24,16 +24,14 @@ const synth = (out: string, ...flags: string[]) =>
     ...['--set', 'synth.starts=60', '--set', 'rollout.horizon=3', ...flags],
   );
 
-describe('doctor', () => {
-  it('says what there is, and what each device can be used for', async () => {
-    const { code, stdout } = await reverie('doctor');
-    expect(code).toBe(0);
-    for (const name of ['Node', 'ONNX Runtime', 'machine', 'addon', 'vector code', 'kernels for GPUs'])
-      expect(stdout).toContain(name);
-    const { devices, findings } = JSON.parse((await reverie('doctor', '--json')).stdout);
-    expect(devices).toEqual({ cpu: true, simd: hasAddon, cuda: missing === undefined, emulated: hasAddon });
-    for (const { state, hint } of findings) if (state !== 'ok') expect(hint.length).toBeGreaterThan(10);
-  });
+it('doctor says what there is, and what each device can be used for', async () => {
+  const { code, stdout } = await reverie('doctor');
+  expect(code).toBe(0);
+  for (const name of ['Node', 'ONNX Runtime', 'machine', 'addon', 'vector code', 'kernels for GPUs'])
+    expect(stdout).toContain(name);
+  const { devices, findings } = JSON.parse((await reverie('doctor', '--json')).stdout);
+  expect(devices).toEqual({ cpu: true, simd: hasAddon, cuda: missing === undefined, emulated: hasAddon });
+  for (const { state, hint } of findings) if (state !== 'ok') expect(hint.length).toBeGreaterThan(10);
 });
 
 describe('a device', () => {

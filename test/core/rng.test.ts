@@ -22,35 +22,31 @@ describe('philox', () => {
   });
 });
 
-describe('normalQuantile', () => {
-  it('agrees with tabulated quantiles to seven digits', () => {
-    const table: [number, number][] = [
-      [0.5, 0],
-      [0.975, 1.959963984540054],
-      [0.9, 1.2815515655446004],
-      [0.25, -0.6744897501960817],
-      [1e-4, -3.719016485455709],
-      [1e-10, -6.361340902404056],
-      [1e-20, -9.262340089798409],
-    ];
-    for (const [p, z] of table)
-      expect(Math.abs(normalQuantile(p) - z)).toBeLessThanOrEqual(2e-7 * Math.max(1, Math.abs(z)));
-  });
+it('normalQuantile agrees with tabulated quantiles to seven digits', () => {
+  const table: [number, number][] = [
+    [0.5, 0],
+    [0.975, 1.959963984540054],
+    [0.9, 1.2815515655446004],
+    [0.25, -0.6744897501960817],
+    [1e-4, -3.719016485455709],
+    [1e-10, -6.361340902404056],
+    [1e-20, -9.262340089798409],
+  ];
+  for (const [p, z] of table)
+    expect(Math.abs(normalQuantile(p) - z)).toBeLessThanOrEqual(2e-7 * Math.max(1, Math.abs(z)));
 });
 
-describe('naturalLog', () => {
-  it('agrees with Math.log to the last place, next to powers of two as well', () => {
-    let worst = 0;
-    for (let i = 0; i < 200_000; i += 5) {
-      const near = 2 ** -(i % 33) * (1 + (i - 100_000) * 1e-11);
-      for (const x of [(i + 0.5) / 2 ** 32, (i + 0.5) / 2e6, near]) {
-        const expected = Math.log(x);
-        const error = Math.abs(naturalLog(x) - expected);
-        if (error > 0) worst = Math.max(worst, error / Math.abs(expected));
-      }
+it('naturalLog agrees with Math.log to the last place, next to powers of two as well', () => {
+  let worst = 0;
+  for (let i = 0; i < 200_000; i += 5) {
+    const near = 2 ** -(i % 33) * (1 + (i - 100_000) * 1e-11);
+    for (const x of [(i + 0.5) / 2 ** 32, (i + 0.5) / 2e6, near]) {
+      const expected = Math.log(x);
+      const error = Math.abs(naturalLog(x) - expected);
+      if (error > 0) worst = Math.max(worst, error / Math.abs(expected));
     }
-    expect(worst).toBeLessThanOrEqual(Number.EPSILON);
-  });
+  }
+  expect(worst).toBeLessThanOrEqual(Number.EPSILON);
 });
 
 describe('Rng', () => {
@@ -134,8 +130,6 @@ describe('Rng', () => {
   });
 });
 
-describe('the SIMD kernel', () => {
-  it('exists on this machine, so that the tests above covered it', () => {
-    expect(makeRngKernel()).toBeDefined();
-  });
+it('the SIMD kernel exists on this machine, so that the tests above covered it', () => {
+  expect(makeRngKernel()).toBeDefined();
 });

@@ -54,32 +54,28 @@ describe('docs/tools-reference.md', () => {
   });
 });
 
-describe('docs/cli.md', () => {
-  it('has every command', async () => {
-    const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
-    const program = makeProgram(terminal, 'reverie', { exitCode: 0 });
-    const page = regenerated('docs/cli.md', await commandReference(program, helpOf));
-    await expect(page).toMatchFileSnapshot('../../docs/cli.md');
-  });
+it('docs/cli.md has every command', async () => {
+  const terminal = { stdout: recordingStream(), stderr: recordingStream(), env: {} };
+  const program = makeProgram(terminal, 'reverie', { exitCode: 0 });
+  const page = regenerated('docs/cli.md', await commandReference(program, helpOf));
+  await expect(page).toMatchFileSnapshot('../../docs/cli.md');
 });
 
-describe('docs/language-models.md', () => {
-  it('has every behaviour of servers that is met', async () => {
-    const quirks = await loadQuirks(join(ROOT, 'benchmarks/trust/quirks.yaml'));
-    const rows = quirks.map(({ does, source, serve, expect: { error, ofModel, requests = 1 }, asks = 1 }) => {
-      const end = ofModel || error === 'refused' ? 'the call is refused or the episode fails' : 'the job ends';
-      const isTaught = serve.some(({ status = 200 }) => status === 400 || status === 422);
-      const again = isTaught ? 'asked in another form from then on' : 'asked again';
-      const then = error === undefined ? (requests > asks ? again : 'read') : `\`${error}\`: ${end}`;
-      const issue = /github\.com\/([^/]+\/[^/]+)\/\w+\/(\d+)/.exec(source);
-      const name = issue ? `${issue[1]}#${issue[2]}` : source.replace(/^https:\/\/(www\.)?([^/]+).*/, '$2');
-      const where = source.startsWith('http') ? `[${name}](${source})` : source;
-      return `| ${does.replaceAll('|', '\\|').replace(/<[^>]*>/g, '`$&`')} | ${then.replace('`refused`: ', '')} | ${where} |`;
-    });
-    const table = ['| behaviour | what happens | source |', '| --- | --- | --- |', ...rows].join('\n');
-    const page = regenerated('docs/language-models.md', table);
-    await expect(page).toMatchFileSnapshot('../../docs/language-models.md');
+it('docs/language-models.md has every behaviour of servers that is met', async () => {
+  const quirks = await loadQuirks(join(ROOT, 'benchmarks/trust/quirks.yaml'));
+  const rows = quirks.map(({ does, source, serve, expect: { error, ofModel, requests = 1 }, asks = 1 }) => {
+    const end = ofModel || error === 'refused' ? 'the call is refused or the episode fails' : 'the job ends';
+    const isTaught = serve.some(({ status = 200 }) => status === 400 || status === 422);
+    const again = isTaught ? 'asked in another form from then on' : 'asked again';
+    const then = error === undefined ? (requests > asks ? again : 'read') : `\`${error}\`: ${end}`;
+    const issue = /github\.com\/([^/]+\/[^/]+)\/\w+\/(\d+)/.exec(source);
+    const name = issue ? `${issue[1]}#${issue[2]}` : source.replace(/^https:\/\/(www\.)?([^/]+).*/, '$2');
+    const where = source.startsWith('http') ? `[${name}](${source})` : source;
+    return `| ${does.replaceAll('|', '\\|').replace(/<[^>]*>/g, '`$&`')} | ${then.replace('`refused`: ', '')} | ${where} |`;
   });
+  const table = ['| behaviour | what happens | source |', '| --- | --- | --- |', ...rows].join('\n');
+  const page = regenerated('docs/language-models.md', table);
+  await expect(page).toMatchFileSnapshot('../../docs/language-models.md');
 });
 
 describe('the pages', () => {

@@ -55,11 +55,9 @@ describe('an MJCF of one’s own that is wrong', () => {
   });
 });
 
-describe('wrong arguments', () => {
-  it.each(testData<[string[], string][]>('e2e/wrong-arguments.yaml'))('refuse %s', async (args, code) => {
-    const out = args.includes('--resume') ? [] : ['--out', `refused-${args[0]}`];
-    expect(await refused(...args, ...out)).toMatchObject({ code });
-  });
+it.each(testData<[string[], string][]>('e2e/wrong-arguments.yaml'))('wrong arguments refuse %s', async (args, code) => {
+  const out = args.includes('--resume') ? [] : ['--out', `refused-${args[0]}`];
+  expect(await refused(...args, ...out)).toMatchObject({ code });
 });
 
 describe('a folder to write to', () => {

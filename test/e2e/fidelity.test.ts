@@ -66,27 +66,23 @@ describe.each([
   });
 });
 
-describe('records of the user', () => {
-  it('are told from what the model was made from', async () => {
-    const few = set('fidelity.sections=[one-step]');
-    await job('fidelity', ...PENDULUM, '--data', 'seen', ...few, '--out', 'brought');
-    expect(JSON.stringify(reportOf('brought'))).toMatch(/of these transitions are among those/);
-  });
+it('records of the user are told from what the model was made from', async () => {
+  const few = set('fidelity.sections=[one-step]');
+  await job('fidelity', ...PENDULUM, '--data', 'seen', ...few, '--out', 'brought');
+  expect(JSON.stringify(reportOf('brought'))).toMatch(/of these transitions are among those/);
 });
 
-describe('a gate that is shut', () => {
-  it('is exit code 1, with the result', async () => {
-    const gates = ['--fail-under', 'value:one-step.state-exact=0.9', '--fail-under', 'value:k-steps.end-state=1'];
-    const few = set('model.backends=[replay]', 'fidelity.sections=[one-step, k-steps]');
-    const { code, stdout, stderr } = await reverie(
-      ['fidelity', ...DESK, ...few, ...gates, '--out', 'shut', '--json', '--quiet'],
-      folder,
-    );
-    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
-    const { passed, gates: judged } = JSON.parse(stdout);
-    expect([passed, judged[0].passed]).toEqual([false, false]);
-    expect(existsSync(at('shut', 'fidelity.html'))).toBe(true);
-  });
+it('a gate that is shut is exit code 1, with the result', async () => {
+  const gates = ['--fail-under', 'value:one-step.state-exact=0.9', '--fail-under', 'value:k-steps.end-state=1'];
+  const few = set('model.backends=[replay]', 'fidelity.sections=[one-step, k-steps]');
+  const { code, stdout, stderr } = await reverie(
+    ['fidelity', ...DESK, ...few, ...gates, '--out', 'shut', '--json', '--quiet'],
+    folder,
+  );
+  expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+  const { passed, gates: judged } = JSON.parse(stdout);
+  expect([passed, judged[0].passed]).toEqual([false, false]);
+  expect(existsSync(at('shut', 'fidelity.html'))).toBe(true);
 });
 
 describe('wrong input', () => {

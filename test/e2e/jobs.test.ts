@@ -174,26 +174,24 @@ describe('a dream that is killed', () => {
   });
 });
 
-describe('the quickstart', () => {
-  it('compares the dream with its baselines, in a table and a report, even if neither gets there', async () => {
-    const args = ['quickstart', '--profile', 'smoke', ...set('rl.hidden=[32, 16]'), '--out', 'quickstart', '--quiet'];
-    const { code, stdout, stderr } = await reverie(args, folder);
-    expect(`${code}${stderr}`).toBe('0');
-    expect(stdout).toMatch(/from scratch +not reached/);
-    expect(stdout).toMatch(/real rows, as many (updates)? +not reached/);
-    expect(stdout).toMatch(/dream +not reached/);
-    expect(stdout).toContain('Break-even:');
-    const page = readFileSync(at('quickstart', 'report.html'), 'utf8');
-    expect(page).toMatch(/^<!doctype html>/i);
-    expect(page).toContain('Warm start: cartpole-swingup');
-    expect(page).toContain('reverie quickstart --profile smoke --set &#39;rl.hidden=[32, 16]&#39;');
-    expect(result('quickstart')).toMatchObject({
-      job: 'quickstart',
-      ratio: null,
-      best: null,
-      breakEven: { kind: 'unknown' },
-      arms: [{ arm: 'from scratch' }, { arm: 'real rows, as many updates' }, { arm: 'dream' }],
-    });
-    expect(halfWritten(at('quickstart'))).toEqual([]);
+it('the quickstart compares the dream with its baselines, in a table and a report, even if neither gets there', async () => {
+  const args = ['quickstart', '--profile', 'smoke', ...set('rl.hidden=[32, 16]'), '--out', 'quickstart', '--quiet'];
+  const { code, stdout, stderr } = await reverie(args, folder);
+  expect(`${code}${stderr}`).toBe('0');
+  expect(stdout).toMatch(/from scratch +not reached/);
+  expect(stdout).toMatch(/real rows, as many (updates)? +not reached/);
+  expect(stdout).toMatch(/dream +not reached/);
+  expect(stdout).toContain('Break-even:');
+  const page = readFileSync(at('quickstart', 'report.html'), 'utf8');
+  expect(page).toMatch(/^<!doctype html>/i);
+  expect(page).toContain('Warm start: cartpole-swingup');
+  expect(page).toContain('reverie quickstart --profile smoke --set &#39;rl.hidden=[32, 16]&#39;');
+  expect(result('quickstart')).toMatchObject({
+    job: 'quickstart',
+    ratio: null,
+    best: null,
+    breakEven: { kind: 'unknown' },
+    arms: [{ arm: 'from scratch' }, { arm: 'real rows, as many updates' }, { arm: 'dream' }],
   });
+  expect(halfWritten(at('quickstart'))).toEqual([]);
 });

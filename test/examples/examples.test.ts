@@ -38,25 +38,16 @@ describe('examples/own-backend', () => {
   });
 });
 
-describe('what comes from outside', () => {
-  it('is found again in what it left: a learner and dynamics of a checkpoint', async () => {
-    const [records, model] = ['records', 'model'].map((out) => join(folder, out));
-    await answerHere(
-      'collect',
-      join(EXAMPLES, 'own-dynamics'),
-      ...set('collect.steps=300'),
-      '--out',
-      records,
-      '--quiet',
-    );
-    await answerHere('fit', '--data', records, '--out', model, '--quiet');
-    const synth = ['synth', '--model', model, '--data', records, ...set('synth.starts=64'), '--quiet'];
-    // Its own records hold no surprise for it, so branches are as long as they may be.
-    const { transitions } = await answerHere(...synth, '--out', join(folder, 'simulated'), '--workers', '1');
-    expect(transitions % 64).toBe(0);
-    expect(transitions).toBeGreaterThanOrEqual(64);
-    const policy = join(folder, 'own-learner-alone');
-    const judged = await answerHere('eval', '--checkpoint', policy, '--out', join(folder, 'judged'), '--quiet');
-    expect(judged.episodes).toBe(10);
-  });
+it('what comes from outside is found again in what it left: a learner and dynamics of a checkpoint', async () => {
+  const [records, model] = ['records', 'model'].map((out) => join(folder, out));
+  await answerHere('collect', join(EXAMPLES, 'own-dynamics'), ...set('collect.steps=300'), '--out', records, '--quiet');
+  await answerHere('fit', '--data', records, '--out', model, '--quiet');
+  const synth = ['synth', '--model', model, '--data', records, ...set('synth.starts=64'), '--quiet'];
+  // Its own records hold no surprise for it, so branches are as long as they may be.
+  const { transitions } = await answerHere(...synth, '--out', join(folder, 'simulated'), '--workers', '1');
+  expect(transitions % 64).toBe(0);
+  expect(transitions).toBeGreaterThanOrEqual(64);
+  const policy = join(folder, 'own-learner-alone');
+  const judged = await answerHere('eval', '--checkpoint', policy, '--out', join(folder, 'judged'), '--quiet');
+  expect(judged.episodes).toBe(10);
 });

@@ -38,21 +38,19 @@ function horizonSection({ rule, tolerance }: { rule: HorizonRule; tolerance: num
   return { found, figure: (key: string) => found.metrics.find((metric) => metric.key === key)?.estimate };
 }
 
-describe('the horizon of errors', () => {
-  it('is the largest H with 1 - (1 - e)^H within the tolerance, at the upper end', () => {
-    for (const [wrong, of] of [
-      [0, 50],
-      [3, 200],
-      [40, 100],
-      [9, 9],
-    ]) {
-      const { cautious } = horizonOfErrors(shareEstimate(wrong, of), 0.2);
-      expect(cautious).toBe(trustHorizon(wrong, of, 0.2));
-    }
-    expect(horizonOfErrors(shareEstimate(0, 50), 0.2).hopeful).toBeNull();
-    expect(horizonOfErrors(exactly(0.05), 1 - 0.95 ** 4)).toEqual({ cautious: 4, hopeful: 4, atLeast: false });
-    expect(horizonOfErrors({ ...exactly(0), low: null, high: null, value: null, n: 0 }, 0.2).cautious).toBe(0);
-  });
+it('the horizon of errors is the largest H with 1 - (1 - e)^H within the tolerance, at the upper end', () => {
+  for (const [wrong, of] of [
+    [0, 50],
+    [3, 200],
+    [40, 100],
+    [9, 9],
+  ]) {
+    const { cautious } = horizonOfErrors(shareEstimate(wrong, of), 0.2);
+    expect(cautious).toBe(trustHorizon(wrong, of, 0.2));
+  }
+  expect(horizonOfErrors(shareEstimate(0, 50), 0.2).hopeful).toBeNull();
+  expect(horizonOfErrors(exactly(0.05), 1 - 0.95 ** 4)).toEqual({ cautious: 4, hopeful: 4, atLeast: false });
+  expect(horizonOfErrors({ ...exactly(0), low: null, high: null, value: null, n: 0 }, 0.2).cautious).toBe(0);
 });
 
 describe('the horizon of drift', () => {
@@ -74,11 +72,9 @@ describe('the horizon of drift', () => {
   });
 });
 
-describe('real rows', () => {
-  it('grow as the horizon shrinks, up to real rows alone', () => {
-    const ratios = [0, 1, 4, 9, 19, 100].map(realRatioAt);
-    expect(ratios).toEqual([1, 0.5, 0.2, 0.1, 0.05, 0.05]);
-  });
+it('real rows grow as the horizon shrinks, up to real rows alone', () => {
+  const ratios = [0, 1, 4, 9, 19, 100].map(realRatioAt);
+  expect(ratios).toEqual([1, 0.5, 0.2, 0.1, 0.05, 0.05]);
 });
 
 describe('the section', () => {

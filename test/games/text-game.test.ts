@@ -102,8 +102,9 @@ const official: readonly OfficialPlay[] = JSON.parse(
   readFileSync(new URL('attic-official.json', import.meta.url), 'utf8'),
 );
 
-describe('a text game, beside TextWorld', () => {
-  it.each(official.map((recorded, i) => ({ recorded, i })))('is played the same, walk $i', ({ recorded }) => {
+it.each(official.map((recorded, i) => ({ recorded, i })))(
+  'a text game, beside TextWorld is played the same, walk $i',
+  ({ recorded }) => {
     const one = new GamePlay(attic());
     const { commands, observations, admissible, won } = recorded;
     observations.forEach((wanted, i) => {
@@ -114,8 +115,8 @@ describe('a text game, beside TextWorld', () => {
       expect(one.admissible().join('; ')).toBe(admissible[i]);
       expect(one.isWon).toBe(won[i]);
     });
-  });
-});
+  },
+);
 
 describe('a text game that is broken', () => {
   const changed = (file: 'domain' | 'problem' | 'grammar', from: string, to: string) => ({

@@ -7,34 +7,30 @@ import { Limiter, retryAfterSeconds } from '../../src/llm/flow.js';
 import { readJson, strictSchema } from '../../src/llm/reply-json.js';
 import { completion } from '../llm-server/completion.js';
 
-describe('the limiter', () => {
-  it('admits those who wait in order, but for those who left', async () => {
-    const limiter = new Limiter(1, 1);
-    const epoch = limiter.tryAcquire()!;
-    const order: string[] = [];
-    const controller = new AbortController();
-    const waits = ['a', 'b', 'c'].map(async (name) => {
-      const own = await limiter.acquire(name === 'b' ? controller.signal : undefined);
-      order.push(name);
-      limiter.release(own, 'success');
-    });
-    controller.abort();
-    limiter.release(epoch, 'success');
-    const [, left] = await Promise.allSettled(waits);
-    expect(left).toMatchObject({ status: 'rejected', reason: { name: 'AbortError' } });
-    expect(order).toEqual(['a', 'c']);
-    expect(limiter.inFlight).toBe(0);
+it('the limiter admits those who wait in order, but for those who left', async () => {
+  const limiter = new Limiter(1, 1);
+  const epoch = limiter.tryAcquire()!;
+  const order: string[] = [];
+  const controller = new AbortController();
+  const waits = ['a', 'b', 'c'].map(async (name) => {
+    const own = await limiter.acquire(name === 'b' ? controller.signal : undefined);
+    order.push(name);
+    limiter.release(own, 'success');
   });
+  controller.abort();
+  limiter.release(epoch, 'success');
+  const [, left] = await Promise.allSettled(waits);
+  expect(left).toMatchObject({ status: 'rejected', reason: { name: 'AbortError' } });
+  expect(order).toEqual(['a', 'c']);
+  expect(limiter.inFlight).toBe(0);
 });
 
-describe('retries', () => {
-  it.each([
-    [{ 'retry-after': '7' }, 7],
-    [{ 'retry-after': new Date(Date.now() - 5000).toUTCString() }, 0],
-    [{ 'retry-after-ms': '250' }, 0.25],
-    [{}, undefined],
-  ])('read Retry-After %j', (headers, seconds) => expect(retryAfterSeconds(headers)).toBe(seconds));
-});
+it.each([
+  [{ 'retry-after': '7' }, 7],
+  [{ 'retry-after': new Date(Date.now() - 5000).toUTCString() }, 0],
+  [{ 'retry-after-ms': '250' }, 0.25],
+  [{}, undefined],
+])('retries read Retry-After %j', (headers, seconds) => expect(retryAfterSeconds(headers)).toBe(seconds));
 
 describe('strict schemas', () => {
   it.each([

@@ -58,13 +58,11 @@ describe('a reply that is too much', () => {
   });
 });
 
-describe('a refusal', () => {
-  it('is an error of its own that another attempt may avoid', async () => {
-    const model = await modelOf(await serve('x', { faults: { seed: 1, refuse: 1 } }));
-    const failed = model.chat(ask);
-    await expect(failed).rejects.toMatchObject({ code: 'LLM_REFUSED', values: { retryable: true } });
-    await expect(failed).rejects.toThrow(/I cannot help with that/);
-  });
+it('a refusal is an error of its own that another attempt may avoid', async () => {
+  const model = await modelOf(await serve('x', { faults: { seed: 1, refuse: 1 } }));
+  const failed = model.chat(ask);
+  await expect(failed).rejects.toMatchObject({ code: 'LLM_REFUSED', values: { retryable: true } });
+  await expect(failed).rejects.toThrow(/I cannot help with that/);
 });
 
 describe('parts of a reply', () => {

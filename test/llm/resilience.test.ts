@@ -58,49 +58,43 @@ describe('failures of servers', () => {
   });
 });
 
-describe('a server that is away', () => {
-  it('is named, with what happened', async () => {
-    const socket = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => socket.once('listening', resolve));
-    const { port } = socket.address() as { port: number };
-    await new Promise((resolve) => socket.close(resolve));
-    const model = await modelOf({ url: `http://127.0.0.1:${port}/v1` } as never, { retries: 1 });
-    const message = expect.stringMatching(new RegExp(`127.0.0.1:${port}.*ECONNREFUSED`));
-    await expect(model.chat(question('x'))).rejects.toMatchObject({ code: 'LLM_UNREACHABLE', message });
-  });
+it('a server that is away is named, with what happened', async () => {
+  const socket = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => socket.once('listening', resolve));
+  const { port } = socket.address() as { port: number };
+  await new Promise((resolve) => socket.close(resolve));
+  const model = await modelOf({ url: `http://127.0.0.1:${port}/v1` } as never, { retries: 1 });
+  const message = expect.stringMatching(new RegExp(`127.0.0.1:${port}.*ECONNREFUSED`));
+  await expect(model.chat(question('x'))).rejects.toMatchObject({ code: 'LLM_UNREACHABLE', message });
 });
 
-describe('the limit on what is in flight', () => {
-  it('is halved where the server asks for less, and keeps its bounds', async () => {
-    const slow: Answer = async (body) => {
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      return echo(body, { seed: 0, requestIndex: 0, retry: 0 });
-    };
-    const well = await serve(slow);
-    const model = await modelOf(well, { concurrency: 24 });
-    expect(await askAll(model, 200)).toEqual(expected(200));
-    expect(well.peakInFlight()).toBeLessThanOrEqual(24);
-    expect(model.stats().limit).toBe(24);
-    const busy = await serve(slow, { faults: { seed: 4, rate429: 0.5 } });
-    const careful = await modelOf(busy, { concurrency: 24, retries: 50 });
-    expect(await askAll(careful, 100)).toEqual(expected(100));
-    expect(careful.stats().limit).toBeLessThan(12);
-  });
+it('the limit on what is in flight is halved where the server asks for less, and keeps its bounds', async () => {
+  const slow: Answer = async (body) => {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    return echo(body, { seed: 0, requestIndex: 0, retry: 0 });
+  };
+  const well = await serve(slow);
+  const model = await modelOf(well, { concurrency: 24 });
+  expect(await askAll(model, 200)).toEqual(expected(200));
+  expect(well.peakInFlight()).toBeLessThanOrEqual(24);
+  expect(model.stats().limit).toBe(24);
+  const busy = await serve(slow, { faults: { seed: 4, rate429: 0.5 } });
+  const careful = await modelOf(busy, { concurrency: 24, retries: 50 });
+  expect(await askAll(careful, 100)).toEqual(expected(100));
+  expect(careful.stats().limit).toBeLessThan(12);
 });
 
-describe('calling off', () => {
-  it('ends calls in flight, in the queue and between retries, hundreds by one signal', async () => {
-    const server = await serve(echo, { faults: { seed: 1, hang: 0.5, rate500: 0.5 } });
-    const model = await modelOf(server, { concurrency: 20, retryDelaySeconds: 100 });
-    const controller = new AbortController();
-    const calls = Array.from({ length: 300 }, (_, i) => model.chat(question(`${i}`), { signal: controller.signal }));
-    setTimeout(() => controller.abort(), 50);
-    const outcomes = await Promise.allSettled(calls);
-    const names = new Set(outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason.name));
-    expect([...names]).toEqual(['AbortError']);
-    expect(model.stats().inFlight).toBe(0);
-    await expect(model.chat(question('x'), { signal: controller.signal })).rejects.toMatchObject({
-      name: 'AbortError',
-    });
+it('calling off ends calls in flight, in the queue and between retries, hundreds by one signal', async () => {
+  const server = await serve(echo, { faults: { seed: 1, hang: 0.5, rate500: 0.5 } });
+  const model = await modelOf(server, { concurrency: 20, retryDelaySeconds: 100 });
+  const controller = new AbortController();
+  const calls = Array.from({ length: 300 }, (_, i) => model.chat(question(`${i}`), { signal: controller.signal }));
+  setTimeout(() => controller.abort(), 50);
+  const outcomes = await Promise.allSettled(calls);
+  const names = new Set(outcomes.map((outcome) => outcome.status === 'rejected' && outcome.reason.name));
+  expect([...names]).toEqual(['AbortError']);
+  expect(model.stats().inFlight).toBe(0);
+  await expect(model.chat(question('x'), { signal: controller.signal })).rejects.toMatchObject({
+    name: 'AbortError',
   });
 });

@@ -25,10 +25,8 @@ describe('tokens of a reply', () => {
   });
 });
 
-describe('asking for tokens', () => {
-  it('is dropped where a server refuses it', async () => {
-    const server = await serve(() => ANSWER, { unknownKeys: ['return_token_ids'] });
-    const { text, tokens } = await (await modelOf(server)).chat(ask);
-    expect([text, tokens]).toEqual(['yes', undefined]);
-  });
+it('asking for tokens is dropped where a server refuses it', async () => {
+  const server = await serve(() => ANSWER, { unknownKeys: ['return_token_ids'] });
+  const { text, tokens } = await (await modelOf(server)).chat(ask);
+  expect([text, tokens]).toEqual(['yes', undefined]);
 });

@@ -94,11 +94,9 @@ describe.skipIf(python === '')('MiniWoB++', () => {
   });
 });
 
-describe('pages that are not there', () => {
-  it('are told with the place they were looked for', async () => {
-    await expect(domainOf({ pages: 'nowhere' })).rejects.toMatchObject({
-      code: 'ENV_UNUSABLE',
-      message: expect.stringContaining(join(folder, 'nowhere')),
-    });
+it('pages that are not there are told with the place they were looked for', async () => {
+  await expect(domainOf({ pages: 'nowhere' })).rejects.toMatchObject({
+    code: 'ENV_UNUSABLE',
+    message: expect.stringContaining(join(folder, 'nowhere')),
   });
 });

@@ -96,41 +96,39 @@ describe('what a buffer refuses', () => {
   });
 });
 
-describe('provenance', () => {
-  it('is kept for every row, defaults included', () => {
-    const buffer = makeBuffer(10, 'synthetic');
-    const first = { task: 'reach', group: Float64Array.of(5), parent: Float64Array.of(2 ** 40), seed: 11 };
-    const full = { ...first, logProb: Float32Array.of(-0.5), confidence: Float32Array.of(0.25) };
-    buffer.append(
-      makeRows(0, 1),
-      makeProvenance('synthetic', 0, 1, { ...full, stateHash: BigUint64Array.of(2n ** 63n + 1n) }),
-    );
-    buffer.append(makeRows(1, 1), makeProvenance('synthetic', 1, 1, { policyVersion: 'policy-2' }));
-    expect(buffer.provenanceAt(0)).toEqual({
-      rowId: 0,
-      source: 'synthetic',
-      backend: 'ensemble',
-      modelVersion: 'model-1',
-      scenario: 'test',
-      task: 'reach',
-      policyVersion: 'policy-1',
-      seed: 11,
-      episode: 0,
-      step: 0,
-      group: 5,
-      parent: 2 ** 40,
-      logProb: -0.5,
-      confidence: 0.25,
-      stateHash: 2n ** 63n + 1n,
-    });
-    expect(buffer.provenanceAt(1)).toMatchObject({
-      policyVersion: 'policy-2',
-      task: '',
-      group: -1,
-      parent: -1,
-      logProb: Number.NaN,
-      confidence: 1,
-      stateHash: 0n,
-    });
+it('provenance is kept for every row, defaults included', () => {
+  const buffer = makeBuffer(10, 'synthetic');
+  const first = { task: 'reach', group: Float64Array.of(5), parent: Float64Array.of(2 ** 40), seed: 11 };
+  const full = { ...first, logProb: Float32Array.of(-0.5), confidence: Float32Array.of(0.25) };
+  buffer.append(
+    makeRows(0, 1),
+    makeProvenance('synthetic', 0, 1, { ...full, stateHash: BigUint64Array.of(2n ** 63n + 1n) }),
+  );
+  buffer.append(makeRows(1, 1), makeProvenance('synthetic', 1, 1, { policyVersion: 'policy-2' }));
+  expect(buffer.provenanceAt(0)).toEqual({
+    rowId: 0,
+    source: 'synthetic',
+    backend: 'ensemble',
+    modelVersion: 'model-1',
+    scenario: 'test',
+    task: 'reach',
+    policyVersion: 'policy-1',
+    seed: 11,
+    episode: 0,
+    step: 0,
+    group: 5,
+    parent: 2 ** 40,
+    logProb: -0.5,
+    confidence: 0.25,
+    stateHash: 2n ** 63n + 1n,
+  });
+  expect(buffer.provenanceAt(1)).toMatchObject({
+    policyVersion: 'policy-2',
+    task: '',
+    group: -1,
+    parent: -1,
+    logProb: Number.NaN,
+    confidence: 1,
+    stateHash: 0n,
   });
 });

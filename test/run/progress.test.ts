@@ -5,24 +5,22 @@ import { recordingStream, screenAfter } from './streams.js';
 
 afterEach(() => vi.unstubAllEnvs());
 
-describe('progress off a terminal', () => {
-  it('is one plain line about every ten seconds, and one at the end', () => {
-    const stream = recordingStream();
-    let ms = 0;
-    const progress = makeProgress({ stream, now: () => ms });
-    const phase = progress.phase('train', 1000, 'steps');
-    for (let step = 1; step <= 1000; step++) {
-      ms += 25;
-      phase.advance(1, `return ${step}`);
-    }
-    phase.end();
-    progress.close();
-    const lines = stream.text().trimEnd().split('\n');
-    expect(lines).toHaveLength(3);
-    expect(lines[0]).toBe('train: 400/1000 steps · 40 steps/s · 15 s left · return 400');
-    expect(lines[2]).toBe('train: 1000/1000 steps · 40 steps/s · in 25 s · return 1000');
-    expect(stream.text()).not.toContain('\u001b');
-  });
+it('progress off a terminal is one plain line about every ten seconds, and one at the end', () => {
+  const stream = recordingStream();
+  let ms = 0;
+  const progress = makeProgress({ stream, now: () => ms });
+  const phase = progress.phase('train', 1000, 'steps');
+  for (let step = 1; step <= 1000; step++) {
+    ms += 25;
+    phase.advance(1, `return ${step}`);
+  }
+  phase.end();
+  progress.close();
+  const lines = stream.text().trimEnd().split('\n');
+  expect(lines).toHaveLength(3);
+  expect(lines[0]).toBe('train: 400/1000 steps · 40 steps/s · 15 s left · return 400');
+  expect(lines[2]).toBe('train: 1000/1000 steps · 40 steps/s · in 25 s · return 1000');
+  expect(stream.text()).not.toContain('\u001b');
 });
 
 describe('a narrow terminal', () => {
@@ -54,16 +52,14 @@ describe('a narrow terminal', () => {
   });
 });
 
-describe('numbers', () => {
-  it('read as people write them', () => {
-    expect([950, 9999, 12_345, 1_250_000, 3e9].map(formatCount)).toEqual(['950', '9999', '12.3 k', '1.25 M', '3 G']);
-    expect([4.21, 37.4, 185, 7620].map(formatDuration)).toEqual(['4.2 s', '37 s', '3 min 05 s', '2 h 07 min']);
-    expect([0.012345, 4.5678, 789.12, 0, 1e-7].map(formatNumber)).toEqual(['0.0123', '4.57', '789', '0', '1.00e-7']);
-    expect([formatRate(40_000, 'steps'), formatRate(1.234, ''), formatRate(0, 'x')]).toEqual([
-      '40 k steps/s',
-      '1.23/s',
-      '',
-    ]);
-    expect(formatSpread(421.3, 12.06)).toBe('421 ± 12.1');
-  });
+it('numbers read as people write them', () => {
+  expect([950, 9999, 12_345, 1_250_000, 3e9].map(formatCount)).toEqual(['950', '9999', '12.3 k', '1.25 M', '3 G']);
+  expect([4.21, 37.4, 185, 7620].map(formatDuration)).toEqual(['4.2 s', '37 s', '3 min 05 s', '2 h 07 min']);
+  expect([0.012345, 4.5678, 789.12, 0, 1e-7].map(formatNumber)).toEqual(['0.0123', '4.57', '789', '0', '1.00e-7']);
+  expect([formatRate(40_000, 'steps'), formatRate(1.234, ''), formatRate(0, 'x')]).toEqual([
+    '40 k steps/s',
+    '1.23/s',
+    '',
+  ]);
+  expect(formatSpread(421.3, 12.06)).toBe('421 ± 12.1');
 });

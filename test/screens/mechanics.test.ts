@@ -32,43 +32,41 @@ function begun(): { domain: ToolsDomain; state: ScreenState; id: (name: string, 
   return { domain, state, id };
 }
 
-describe('the mechanics of a screen', () => {
-  it('come to the very screens of the page', async () => {
-    const { domain, state, id } = begun();
-    const dream = await makeRouter(parseToolsModelConfig({ kind: 'tools', backends: ['mechanics'] }), { domain });
-    const real = rulesResponder(domain);
-    const calls: CallSpec[] = [
-      { name: 'fill', arguments: { bid: id('Name', 'textbox'), value: 'Ada' } },
-      { name: 'select_option', arguments: { bid: id('Cake', 'combobox'), options: 'plum' } },
-      { name: 'click', arguments: { bid: id('cream', 'checkbox') } },
-      { name: 'noop', arguments: {} },
-      { name: 'click', arguments: { bid: '99' } },
-      { name: 'clear', arguments: { bid: id('Name', 'textbox') } },
-    ];
-    let [at, simulated] = [state as JsonObject, 0];
-    for (const [step, call] of calls.entries()) {
-      const query = {
-        domain,
-        task: domain.tasks[0],
-        state: at,
-        messages: [],
-        call: { id: '', ...call },
-        step,
-        seed: 1,
-      };
-      const [seen, imagined] = [await real.answer(query), await dream.answer(query)];
-      expect([imagined.backend, imagined.isError, imagined.observation]).toEqual([
-        'mechanics',
-        seen.isError,
-        seen.observation,
-      ]);
-      expect(applyOperations(at, imagined.operations)).toEqual(applyOperations(at, seen.operations));
-      at = applyOperations(at, seen.operations);
-      simulated += imagined.operations.length;
-    }
-    expect(simulated).toBeGreaterThan(calls.length);
-  }, 60_000);
-});
+it('the mechanics of a screen come to the very screens of the page', async () => {
+  const { domain, state, id } = begun();
+  const dream = await makeRouter(parseToolsModelConfig({ kind: 'tools', backends: ['mechanics'] }), { domain });
+  const real = rulesResponder(domain);
+  const calls: CallSpec[] = [
+    { name: 'fill', arguments: { bid: id('Name', 'textbox'), value: 'Ada' } },
+    { name: 'select_option', arguments: { bid: id('Cake', 'combobox'), options: 'plum' } },
+    { name: 'click', arguments: { bid: id('cream', 'checkbox') } },
+    { name: 'noop', arguments: {} },
+    { name: 'click', arguments: { bid: '99' } },
+    { name: 'clear', arguments: { bid: id('Name', 'textbox') } },
+  ];
+  let [at, simulated] = [state as JsonObject, 0];
+  for (const [step, call] of calls.entries()) {
+    const query = {
+      domain,
+      task: domain.tasks[0],
+      state: at,
+      messages: [],
+      call: { id: '', ...call },
+      step,
+      seed: 1,
+    };
+    const [seen, imagined] = [await real.answer(query), await dream.answer(query)];
+    expect([imagined.backend, imagined.isError, imagined.observation]).toEqual([
+      'mechanics',
+      seen.isError,
+      seen.observation,
+    ]);
+    expect(applyOperations(at, imagined.operations)).toEqual(applyOperations(at, seen.operations));
+    at = applyOperations(at, seen.operations);
+    simulated += imagined.operations.length;
+  }
+  expect(simulated).toBeGreaterThan(calls.length);
+}, 60_000);
 
 describe('what is proposed of a screen', () => {
   const proposal = { observation: 'as I say', isError: false, confidence: 1 };

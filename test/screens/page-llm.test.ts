@@ -169,29 +169,25 @@ describe('a change of the page', () => {
   );
 });
 
-describe('what is asked of the model', () => {
-  it('and replies that are all cut off are refused, and counted', async () => {
-    const server = await serve(() => ({ text: '{"thought": "the page', finishReason: 'length' }));
-    const { answer, after } = await acted(await modelOf(server), click('3'));
-    expect(answer).toMatchObject({ isError: true, operations: [], confidence: 0 });
-    expect(answer.refused).toEqual([
-      expect.stringContaining('page-llm, at first: The overview:'),
-      expect.stringContaining('page-llm, after repair: The overview:'),
-    ]);
-    expect([answer.cost.calls, server.requests.length]).toEqual([2, 2]);
-    expect(after).toEqual(STATE);
-  }, 60_000);
-});
+it('what is asked of the model and replies that are all cut off are refused, and counted', async () => {
+  const server = await serve(() => ({ text: '{"thought": "the page', finishReason: 'length' }));
+  const { answer, after } = await acted(await modelOf(server), click('3'));
+  expect(answer).toMatchObject({ isError: true, operations: [], confidence: 0 });
+  expect(answer.refused).toEqual([
+    expect.stringContaining('page-llm, at first: The overview:'),
+    expect.stringContaining('page-llm, after repair: The overview:'),
+  ]);
+  expect([answer.cost.calls, server.requests.length]).toEqual([2, 2]);
+  expect(after).toEqual(STATE);
+}, 60_000);
 
-describe('a language model that proposes changes of the whole state', () => {
-  it('earns nothing by them', async () => {
-    const minted = [
-      { op: 'replace', path: '/reward', value: '1' },
-      { op: 'replace', path: '/done', value: 'true' },
-    ];
-    const model = new ScriptedModel(() => prediction({ observation: 'Done.', operations: minted }));
-    const { answer, after } = await acted(model, click('3'), { backends: ['llm'] });
-    expect(answer.refused?.[0]).toContain('The operations change "/reward", "/done"');
-    expect(after).toEqual(STATE);
-  }, 60_000);
-});
+it('a language model that proposes changes of the whole state earns nothing by them', async () => {
+  const minted = [
+    { op: 'replace', path: '/reward', value: '1' },
+    { op: 'replace', path: '/done', value: 'true' },
+  ];
+  const model = new ScriptedModel(() => prediction({ observation: 'Done.', operations: minted }));
+  const { answer, after } = await acted(model, click('3'), { backends: ['llm'] });
+  expect(answer.refused?.[0]).toContain('The operations change "/reward", "/done"');
+  expect(after).toEqual(STATE);
+}, 60_000);

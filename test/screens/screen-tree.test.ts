@@ -35,21 +35,19 @@ const screen: ScreenState = {
   },
 };
 
-describe('a screen as text', () => {
-  it('has a line an element, and none for what says nothing', () => {
-    expect(screenText(screen)).toBe(
-      [
-        "RootWebArea 'Page'",
-        "\tStaticText 'it\\'s \"so\"'",
-        "\t[4] textbox 'Name', value=\"O'Neil\", focused",
-        "\t[6] checkbox 'cream', checked='false'",
-        "\t[7] button 'Send', disabled",
-        "\t[8] combobox '', value='plum'",
-        "\t\t[9] option 'plum', selected",
-        "\t\t[10] option 'pear'",
-      ].join('\n'),
-    );
-  });
+it('a screen as text has a line an element, and none for what says nothing', () => {
+  expect(screenText(screen)).toBe(
+    [
+      "RootWebArea 'Page'",
+      "\tStaticText 'it\\'s \"so\"'",
+      "\t[4] textbox 'Name', value=\"O'Neil\", focused",
+      "\t[6] checkbox 'cream', checked='false'",
+      "\t[7] button 'Send', disabled",
+      "\t[8] combobox '', value='plum'",
+      "\t\t[9] option 'plum', selected",
+      "\t\t[10] option 'pear'",
+    ].join('\n'),
+  );
 });
 
 describe('what a screen refuses', () => {
@@ -92,46 +90,42 @@ describe('what a screen offers', () => {
   });
 });
 
-describe('changes', () => {
-  it('come to the other screen, and tell no more than changed', () => {
-    const { '10': _pear, ...left } = screen.elements;
-    const after: ScreenState = {
-      ...screen,
-      focused: '',
-      elements: {
-        ...left,
-        '4': element('textbox', 'Name'),
-        '8': element('combobox', '', ['9', '11'], { value: 'fig' }),
-        '11': element('option', 'fig', [], { selected: true }),
-      },
-    };
-    const operations = screenChanges(screen, after);
-    expect(applyOperations(screen, operations)).toEqual(after);
-    expect(operations.map(({ op, path }) => `${op} ${path}`)).toEqual([
-      'replace /focused',
-      'remove /elements/10',
-      'remove /elements/4/value',
-      'replace /elements/8/children',
-      'replace /elements/8/value',
-      'add /elements/11',
-    ]);
-  });
+it('changes come to the other screen, and tell no more than changed', () => {
+  const { '10': _pear, ...left } = screen.elements;
+  const after: ScreenState = {
+    ...screen,
+    focused: '',
+    elements: {
+      ...left,
+      '4': element('textbox', 'Name'),
+      '8': element('combobox', '', ['9', '11'], { value: 'fig' }),
+      '11': element('option', 'fig', [], { selected: true }),
+    },
+  };
+  const operations = screenChanges(screen, after);
+  expect(applyOperations(screen, operations)).toEqual(after);
+  expect(operations.map(({ op, path }) => `${op} ${path}`)).toEqual([
+    'replace /focused',
+    'remove /elements/10',
+    'remove /elements/4/value',
+    'replace /elements/8/children',
+    'replace /elements/8/value',
+    'add /elements/11',
+  ]);
 });
 
-describe('a tree', () => {
-  it('has every element in one place', () => {
-    expect(treeFaults(screen)).toEqual([]);
-    const elements = {
-      ...screen.elements,
-      '2': element('generic', '', ['3', '4', '6', '98']),
-      '12': element('button', 'lost'),
-    };
-    const broken = { ...screen, focused: '77', elements };
-    expect([...treeFaults(broken)].sort()).toEqual([
-      'element "12" is nowhere on the screen',
-      'element "6" stands in two places',
-      'element "98" is a child, and there is no such element',
-      'the focused element "77" does not exist',
-    ]);
-  });
+it('a tree has every element in one place', () => {
+  expect(treeFaults(screen)).toEqual([]);
+  const elements = {
+    ...screen.elements,
+    '2': element('generic', '', ['3', '4', '6', '98']),
+    '12': element('button', 'lost'),
+  };
+  const broken = { ...screen, focused: '77', elements };
+  expect([...treeFaults(broken)].sort()).toEqual([
+    'element "12" is nowhere on the screen',
+    'element "6" stands in two places',
+    'element "98" is a child, and there is no such element',
+    'the focused element "77" does not exist',
+  ]);
 });

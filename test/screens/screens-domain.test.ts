@@ -43,28 +43,26 @@ function idOf(tree: string, words: string): string {
   return /\[(\w+)\]/.exec(line ?? '')?.[1] ?? `nothing like ${words}`;
 }
 
-describe('a page', () => {
-  it('is used line by line', async () => {
-    const env = screenOf(order());
-    const { observation: first } = await env.reset({ task: 'order.1', seed: 1 });
-    const [, cake] = /Order "(\w+)" for "O'Neil" with cream\./.exec(first) ?? [];
-    expect(first).toContain("RootWebArea 'Order'\n\t[");
-    expect(first).toContain("] link 'More'");
-    expect(first).not.toMatch(/not for agents|nowhere|nothing yet/);
+it('a page is used line by line', async () => {
+  const env = screenOf(order());
+  const { observation: first } = await env.reset({ task: 'order.1', seed: 1 });
+  const [, cake] = /Order "(\w+)" for "O'Neil" with cream\./.exec(first) ?? [];
+  expect(first).toContain("RootWebArea 'Order'\n\t[");
+  expect(first).toContain("] link 'More'");
+  expect(first).not.toMatch(/not for agents|nowhere|nothing yet/);
 
-    const act = async (line: string) => env.step(line);
-    await act(`fill('${idOf(first, "textbox 'Name'")}', "O'Neil")`);
-    const { observation: chosen } = await act(`select_option('${idOf(first, 'combobox')}', '${cake}')`);
-    expect(chosen).toMatch(new RegExp(`combobox 'Cake', value='${cake}'`));
-    // By the label, which ticks the box and gives it the keyboard.
-    const lines = first.split('\n');
-    const label = lines[lines.findIndex((line) => line.includes("checkbox 'cream'")) - 1];
-    const { observation: ticked } = await act(`click('${idOf(label, 'LabelText')}')`);
-    expect(ticked).toContain("checkbox 'cream', focused, checked='true'");
-    const end = await act(`click('${idOf(first, "button 'Send'")}')`);
-    expect(end).toMatchObject({ reward: 1, terminated: true, truncated: false });
-  }, 60_000);
-});
+  const act = async (line: string) => env.step(line);
+  await act(`fill('${idOf(first, "textbox 'Name'")}', "O'Neil")`);
+  const { observation: chosen } = await act(`select_option('${idOf(first, 'combobox')}', '${cake}')`);
+  expect(chosen).toMatch(new RegExp(`combobox 'Cake', value='${cake}'`));
+  // By the label, which ticks the box and gives it the keyboard.
+  const lines = first.split('\n');
+  const label = lines[lines.findIndex((line) => line.includes("checkbox 'cream'")) - 1];
+  const { observation: ticked } = await act(`click('${idOf(label, 'LabelText')}')`);
+  expect(ticked).toContain("checkbox 'cream', focused, checked='true'");
+  const end = await act(`click('${idOf(first, "button 'Send'")}')`);
+  expect(end).toMatchObject({ reward: 1, terminated: true, truncated: false });
+}, 60_000);
 
 describe('a page of scripts', () => {
   it.each([

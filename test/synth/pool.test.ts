@@ -98,21 +98,19 @@ describe('errors', () => {
   });
 });
 
-describe('control', () => {
-  it('lives only a few chunks ahead of a slow reader', async () => {
-    const pool = poolOf(1);
-    const counter = new Int32Array(new SharedArrayBuffer(4)).fill(1_000_000);
-    const policy = frozenPolicy({ fault: { kind: 'none', counter } });
-    const request = requestOf(64, { policy, chunkSize: 1, horizon: 1 });
-    const seen: number[] = [];
-    for await (const chunk of pool.chunks(request)) {
-      seen.push(chunk.index);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      const lived = 1_000_000 - counter[0];
-      expect(lived).toBeLessThanOrEqual(chunk.index + 1 + 2);
-      if (chunk.index === 20) break;
-    }
-    expect(seen).toEqual(Array.from({ length: 21 }, (_, index) => index));
-    expect((await pool.branchedRollouts(requestOf(10))).counts.episodes).toBe(10);
-  });
+it('control lives only a few chunks ahead of a slow reader', async () => {
+  const pool = poolOf(1);
+  const counter = new Int32Array(new SharedArrayBuffer(4)).fill(1_000_000);
+  const policy = frozenPolicy({ fault: { kind: 'none', counter } });
+  const request = requestOf(64, { policy, chunkSize: 1, horizon: 1 });
+  const seen: number[] = [];
+  for await (const chunk of pool.chunks(request)) {
+    seen.push(chunk.index);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const lived = 1_000_000 - counter[0];
+    expect(lived).toBeLessThanOrEqual(chunk.index + 1 + 2);
+    if (chunk.index === 20) break;
+  }
+  expect(seen).toEqual(Array.from({ length: 21 }, (_, index) => index));
+  expect((await pool.branchedRollouts(requestOf(10))).counts.episodes).toBe(10);
 });

@@ -105,21 +105,19 @@ describe('rollouts on disk', () => {
   });
 });
 
-describe('start states drawn as they are needed', () => {
-  it('are those drawn at once: the same journal, and each of the two goes on with the other', async () => {
-    const pool = poolOf(0);
-    const real = await bufferOf(await pool.branchedRollouts(requestOf(40)));
-    const { starts: _, startIds: __, ...rest } = requestOf(1, { chunkSize: 16 });
-    const rng = () => Rng.fromSeed(5).split('starts');
-    const atOnce: SynthesisRequest = { ...rest, ...drawStarts(real, 100, rng()), pool, journal: join(folder, 'a') };
-    const later: DrawnSynthesisRequest = {
-      ...{ ...rest, pool, journal: join(folder, 'b') },
-      starts: drawnStarts(real, 100, rng()),
-    };
-    const { batch } = await synthesize(atOnce);
-    const { counts } = await synthesizeToJournal(later);
-    expect(counts.rows).toBe(batch.rows);
-    expect(hashes(join(folder, 'b'))).toEqual(hashes(join(folder, 'a')));
-    await synthesizeToJournal({ ...later, journal: join(folder, 'a') });
-  });
+it('start states drawn as they are needed are those drawn at once: the same journal, and each of the two goes on with the other', async () => {
+  const pool = poolOf(0);
+  const real = await bufferOf(await pool.branchedRollouts(requestOf(40)));
+  const { starts: _, startIds: __, ...rest } = requestOf(1, { chunkSize: 16 });
+  const rng = () => Rng.fromSeed(5).split('starts');
+  const atOnce: SynthesisRequest = { ...rest, ...drawStarts(real, 100, rng()), pool, journal: join(folder, 'a') };
+  const later: DrawnSynthesisRequest = {
+    ...{ ...rest, pool, journal: join(folder, 'b') },
+    starts: drawnStarts(real, 100, rng()),
+  };
+  const { batch } = await synthesize(atOnce);
+  const { counts } = await synthesizeToJournal(later);
+  expect(counts.rows).toBe(batch.rows);
+  expect(hashes(join(folder, 'b'))).toEqual(hashes(join(folder, 'a')));
+  await synthesizeToJournal({ ...later, journal: join(folder, 'a') });
 });

@@ -9,17 +9,15 @@ import { variedUser } from '../../../src/env/tools/scripted-user.js';
 
 const book = (parts: object) => phrasesFileSchema.parse(parts);
 
-describe('a phrase book', () => {
-  it('is refused where nobody could speak it, with what is wrong', () => {
-    const faults: [object, string][] = [
-      [{ ways: { greeting: ['{helo}, you'] } }, 'ways.greeting: nothing is called {helo}'],
-      [{ rewordings: [{ says: '(', as: ['x'] }] }, 'Invalid regular expression'],
-      [{ rewordings: [{ says: '(?<id>\\d+)', as: ['{ip}'] }] }, 'nothing is called {ip}'],
-      [{ asides: ['And who are you?'] }, 'asides: no reply answers "And who are you?"'],
-    ];
-    for (const [parts, problem] of faults) expect(problemOfPhrases(book(parts))).toContain(problem);
-    expect(problemOfPhrases(book({}))).toBeUndefined();
-  });
+it('a phrase book is refused where nobody could speak it, with what is wrong', () => {
+  const faults: [object, string][] = [
+    [{ ways: { greeting: ['{helo}, you'] } }, 'ways.greeting: nothing is called {helo}'],
+    [{ rewordings: [{ says: '(', as: ['x'] }] }, 'Invalid regular expression'],
+    [{ rewordings: [{ says: '(?<id>\\d+)', as: ['{ip}'] }] }, 'nothing is called {ip}'],
+    [{ asides: ['And who are you?'] }, 'asides: no reply answers "And who are you?"'],
+  ];
+  for (const [parts, problem] of faults) expect(problemOfPhrases(book(parts))).toContain(problem);
+  expect(problemOfPhrases(book({}))).toBeUndefined();
 });
 
 describe('the phrases of the service desk', () => {

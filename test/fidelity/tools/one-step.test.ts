@@ -29,21 +29,19 @@ function holds({ low, high }: { low: number | null; high: number | null }, value
   return low !== null && high !== null && low <= value && value <= high;
 }
 
-describe('questions', () => {
-  it('are different calls of many tasks, with many changes and none, the same every time', async () => {
-    expect(questions).toHaveLength(COUNT);
-    expect(new Set(questions.map(({ id }) => id)).size).toBe(COUNT);
-    const changes = new Set(questions.map(({ truth }) => Math.min(2, truth.operations!.length)));
-    expect([...changes].sort()).toEqual([0, 1, 2]);
-    const [first, again, other] = [
-      await deskQuestions(domain, 40),
-      await deskQuestions(domain, 40),
-      await deskQuestions(domain, 40, 1),
-    ];
-    const ids = (some: readonly ToolsQuestion[]) => some.map(({ id }) => id);
-    expect(ids(again)).toEqual(ids(first));
-    expect(ids(other)).not.toEqual(ids(first));
-  });
+it('questions are different calls of many tasks, with many changes and none, the same every time', async () => {
+  expect(questions).toHaveLength(COUNT);
+  expect(new Set(questions.map(({ id }) => id)).size).toBe(COUNT);
+  const changes = new Set(questions.map(({ truth }) => Math.min(2, truth.operations!.length)));
+  expect([...changes].sort()).toEqual([0, 1, 2]);
+  const [first, again, other] = [
+    await deskQuestions(domain, 40),
+    await deskQuestions(domain, 40),
+    await deskQuestions(domain, 40, 1),
+  ];
+  const ids = (some: readonly ToolsQuestion[]) => some.map(({ id }) => id);
+  expect(ids(again)).toEqual(ids(first));
+  expect(ids(other)).not.toEqual(ids(first));
 });
 
 describe('one step', () => {

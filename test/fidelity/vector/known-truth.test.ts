@@ -95,15 +95,13 @@ describe('a reward that is too high by a known size', () => {
   });
 });
 
-describe('ends that are said wrongly with a known chance', () => {
-  it('are false ends and missed ends in that share', async () => {
-    const finding = await find('reward-end', { flip: 0.08 });
-    expectHolds(finding, 'false-done', 0.08);
-    expectHolds(finding, 'end-recall', 0.92);
-    expect(value(finding, 'reward-bias')).toBeCloseTo(0, 6);
-    const step = await find('one-step', { flip: 0.08 });
-    expect(value(step, 'state-error')).toBeLessThan(1e-6);
-  });
+it('ends that are said wrongly with a known chance are false ends and missed ends in that share', async () => {
+  const finding = await find('reward-end', { flip: 0.08 });
+  expectHolds(finding, 'false-done', 0.08);
+  expectHolds(finding, 'end-recall', 0.92);
+  expect(value(finding, 'reward-bias')).toBeCloseTo(0, 6);
+  const step = await find('one-step', { flip: 0.08 });
+  expect(value(step, 'state-error')).toBeLessThan(1e-6);
 });
 
 describe('disagreement of known size', () => {

@@ -87,22 +87,20 @@ describe('enrichment', () => {
   });
 });
 
-describe('an exact match', () => {
-  it('is a real step of the same call in the same state, of another task', async () => {
-    const store = await ExperienceStore.open({ enrich: 'always' });
-    const call = { name: 'get_ticket', arguments: { b: 1, a: { d: 2, c: 3 } } };
-    const same = { name: 'get_ticket', arguments: { a: { c: 3, d: 2 }, b: 1 } };
-    await store.add([
-      simulated(0, { call, stateHash: 's', observation: 'simulated' }),
-      step({ call, stateHash: 's', task: 'one', observation: 'first' }),
-      step({ call, stateHash: 's', task: 'two', observation: 'second' }),
-    ]);
-    const find = (changes: object) => store.exact(query({ call: same, stateHash: 's', ...changes }))?.observation;
-    expect(find({})).toBe('first');
-    expect(find({ exceptTask: 'one' })).toBe('second');
-    expect(find({ stateHash: 'other' })).toBeUndefined();
-    expect(find({ stateHash: undefined })).toBeUndefined();
-  });
+it('an exact match is a real step of the same call in the same state, of another task', async () => {
+  const store = await ExperienceStore.open({ enrich: 'always' });
+  const call = { name: 'get_ticket', arguments: { b: 1, a: { d: 2, c: 3 } } };
+  const same = { name: 'get_ticket', arguments: { a: { c: 3, d: 2 }, b: 1 } };
+  await store.add([
+    simulated(0, { call, stateHash: 's', observation: 'simulated' }),
+    step({ call, stateHash: 's', task: 'one', observation: 'first' }),
+    step({ call, stateHash: 's', task: 'two', observation: 'second' }),
+  ]);
+  const find = (changes: object) => store.exact(query({ call: same, stateHash: 's', ...changes }))?.observation;
+  expect(find({})).toBe('first');
+  expect(find({ exceptTask: 'one' })).toBe('second');
+  expect(find({ stateHash: 'other' })).toBeUndefined();
+  expect(find({ stateHash: undefined })).toBeUndefined();
 });
 
 describe('what cannot be kept', () => {

@@ -108,16 +108,14 @@ describe('rows drawn from a diffusion of records', () => {
   });
 });
 
-describe('generative replay beside real steps', () => {
-  it('draws anew as rows come in, and goes on to the same bytes', async () => {
-    const online = await train(pendulum(ONLINE, 'online'));
-    expect(online.realSteps).toBe(600);
-    expect(online.generative).toMatchObject({ fits: 2, rows: 600, fittedTo: 600 });
-    expect(shown).toMatch(/steps +600 real.*\ndrawn +600 rows from 2 diffusions, 50 % of each batch/);
-    const { rowsBy } = await describeBuffer(at('online', 'checkpoint', 'synthetic'));
-    expect(Object.values(rowsBy.modelVersion)).toEqual([300, 300]);
-    await goesOn(pendulum(ONLINE, 'online'), 'online', kindsOf('online').lastIndexOf('generate') + 2);
-  });
+it('generative replay beside real steps draws anew as rows come in, and goes on to the same bytes', async () => {
+  const online = await train(pendulum(ONLINE, 'online'));
+  expect(online.realSteps).toBe(600);
+  expect(online.generative).toMatchObject({ fits: 2, rows: 600, fittedTo: 600 });
+  expect(shown).toMatch(/steps +600 real.*\ndrawn +600 rows from 2 diffusions, 50 % of each batch/);
+  const { rowsBy } = await describeBuffer(at('online', 'checkpoint', 'synthetic'));
+  expect(Object.values(rowsBy.modelVersion)).toEqual([300, 300]);
+  await goesOn(pendulum(ONLINE, 'online'), 'online', kindsOf('online').lastIndexOf('generate') + 2);
 });
 
 describe('what cannot be', () => {

@@ -33,11 +33,9 @@ describe('the arms of a quickstart', () => {
   });
 });
 
-describe('the price of a real step', () => {
-  it('is told in seconds, and in money where an hour of the computer has a price', () => {
-    const from = { kind: 'from', secondsPerStep: 0.5 } as const;
-    expect(breakEvenText(from)).toContain('more than 0.5 s');
-    expect(breakEvenText({ kind: 'always' })).toContain('at any price');
-    expect(breakEvenText({ kind: 'never' })).toContain('does not pay');
-  });
+it('the price of a real step is told in seconds, and in money where an hour of the computer has a price', () => {
+  const from = { kind: 'from', secondsPerStep: 0.5 } as const;
+  expect(breakEvenText(from)).toContain('more than 0.5 s');
+  expect(breakEvenText({ kind: 'always' })).toContain('at any price');
+  expect(breakEvenText({ kind: 'never' })).toContain('does not pay');
 });

@@ -115,17 +115,15 @@ describe('PPO on CartPole', () => {
   });
 });
 
-describe('SAC with replay.realRatio: 1', () => {
-  it('takes the updates of a dream on real rows alone, fits and dreams nothing, and goes on to the same bytes', async () => {
-    const options = (out: string) => ({
-      ...{ scenario: 'pendulum', profile: 'smoke', seed: 3, out: join(folder, out) },
-      set: ['replay.realRatio=1', 'train.checkpointSeconds=0'],
-    });
-    const result = await train(options('updates'));
-    expect(result).toMatchObject({ realSteps: 600, syntheticSteps: 0, updates: 3 * 50 });
-    expect(readMetrics(join(folder, 'updates', 'metrics.jsonl')).map(({ kind }) => kind)).not.toContain('fit');
-    await goesOn(options('broken'), 'updates', 6);
+it('SAC with replay.realRatio: 1 takes the updates of a dream on real rows alone, fits and dreams nothing, and goes on to the same bytes', async () => {
+  const options = (out: string) => ({
+    ...{ scenario: 'pendulum', profile: 'smoke', seed: 3, out: join(folder, out) },
+    set: ['replay.realRatio=1', 'train.checkpointSeconds=0'],
   });
+  const result = await train(options('updates'));
+  expect(result).toMatchObject({ realSteps: 600, syntheticSteps: 0, updates: 3 * 50 });
+  expect(readMetrics(join(folder, 'updates', 'metrics.jsonl')).map(({ kind }) => kind)).not.toContain('fit');
+  await goesOn(options('broken'), 'updates', 6);
 });
 
 describe('PETS', () => {

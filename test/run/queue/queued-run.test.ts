@@ -30,17 +30,15 @@ async function synth(name: string, options: Partial<LaunchOptions>) {
 
 const told = (result: object) => result as Record<string, unknown>;
 
-describe('a run that only computes', () => {
-  it('makes the same bytes in any number of threads, whatever rows know of earlier ones', async () => {
-    const here = await synth('unthreaded', { set: DEPENDENT });
-    for (const workers of [3]) {
-      const threaded = await synth(`threads-${workers}`, { set: DEPENDENT, workers });
-      expect(threaded.made).toEqual(here.made);
-      for (const key of ['episodes', 'accepted', 'rejected', 'success', 'answeredBy', 'cost'] as const) {
-        expect(told(threaded.result)[key], key).toEqual(told(here.result)[key]);
-      }
+it('a run that only computes makes the same bytes in any number of threads, whatever rows know of earlier ones', async () => {
+  const here = await synth('unthreaded', { set: DEPENDENT });
+  for (const workers of [3]) {
+    const threaded = await synth(`threads-${workers}`, { set: DEPENDENT, workers });
+    expect(threaded.made).toEqual(here.made);
+    for (const key of ['episodes', 'accepted', 'rejected', 'success', 'answeredBy', 'cost'] as const) {
+      expect(told(threaded.result)[key], key).toEqual(told(here.result)[key]);
     }
-  });
+  }
 });
 
 describe('a run over a queue', () => {

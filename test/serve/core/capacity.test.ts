@@ -66,22 +66,20 @@ describe('slots', () => {
   });
 });
 
-describe('forks', () => {
-  it('that find too few slots are refused, and nothing is left of them', async () => {
-    const table = tableOf({ slots: 3 });
-    const { id } = table.open({ owner });
-    await table.reset(id, { seed: 3 }, owner);
-    await expect(table.fork(id, 3, owner)).rejects.toEqual(code('CAPACITY_REACHED'));
-    expect(table.counts).toMatchObject({ open: 1, active: 1 });
-    const forks = await table.fork(id, 2, owner);
-    expect(table.counts).toMatchObject({ open: 3, active: 3 });
-    for (const fork of forks) {
-      expect(fork).toMatchObject({ parent: id, status: 'running', stepCount: 0, seed: 3 });
-      expect((await table.step(fork.id, { action: 'add 5' }, owner)).observation).toBe(
-        expectedObservations(3, ['add 5'])[1],
-      );
-    }
-  });
+it('forks that find too few slots are refused, and nothing is left of them', async () => {
+  const table = tableOf({ slots: 3 });
+  const { id } = table.open({ owner });
+  await table.reset(id, { seed: 3 }, owner);
+  await expect(table.fork(id, 3, owner)).rejects.toEqual(code('CAPACITY_REACHED'));
+  expect(table.counts).toMatchObject({ open: 1, active: 1 });
+  const forks = await table.fork(id, 2, owner);
+  expect(table.counts).toMatchObject({ open: 3, active: 3 });
+  for (const fork of forks) {
+    expect(fork).toMatchObject({ parent: id, status: 'running', stepCount: 0, seed: 3 });
+    expect((await table.step(fork.id, { action: 'add 5' }, owner)).observation).toBe(
+      expectedObservations(3, ['add 5'])[1],
+    );
+  }
 });
 
 describe('a group', () => {
@@ -151,37 +149,33 @@ describe('quotas', () => {
   });
 });
 
-describe('snapshots', () => {
-  it('of each owner are kept: the latest', async () => {
-    const table = tableOf({ snapshots: 1 }, { length: 10 });
-    const { id } = table.open({ owner });
-    await table.reset(id, {}, owner);
-    const first = await table.snapshot(id, owner);
-    await table.step(id, { action: 'add 1' }, owner);
-    const second = await table.snapshot(id, owner);
-    await expect(table.restore(id, first.id, owner)).rejects.toEqual(code('SNAPSHOT_UNKNOWN'));
-    await table.restore(id, second.id, owner);
-  });
+it('snapshots of each owner are kept: the latest', async () => {
+  const table = tableOf({ snapshots: 1 }, { length: 10 });
+  const { id } = table.open({ owner });
+  await table.reset(id, {}, owner);
+  const first = await table.snapshot(id, owner);
+  await table.step(id, { action: 'add 1' }, owner);
+  const second = await table.snapshot(id, owner);
+  await expect(table.restore(id, first.id, owner)).rejects.toEqual(code('SNAPSHOT_UNKNOWN'));
+  await table.restore(id, second.id, owner);
 });
 
-describe('idle sessions', () => {
-  it('are closed, but never while something is under way', async () => {
-    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
-    const slow = barrier();
-    const table = tableOf({ idleSeconds: 10 }, { hinder: (what) => (what === 'step' ? slow.wait() : undefined) });
-    const [busy, idle, touched] = Array.from({ length: 3 }, () => table.open({ owner }).id);
-    await table.reset(busy, { seed: 3 }, owner);
-    const step = table.step(busy, { action: 'add 1' }, owner);
-    await vi.advanceTimersByTimeAsync(8_000);
-    table.touch(touched, owner);
-    await vi.advanceTimersByTimeAsync(5_000);
-    expect(table.list().map(({ id }) => id)).toEqual([busy, touched]);
-    expect(() => table.state(idle, owner)).toThrow(code('SESSION_GONE'));
-    expect(() => table.state(idle, 'other')).toThrow(code('SESSION_UNKNOWN'));
-    expect(table.counts.closed).toMatchObject({ idle: 1 });
-    slow.open();
-    await step;
-    await vi.advanceTimersByTimeAsync(15_000);
-    expect(table.counts).toMatchObject({ open: 0, active: 0, closed: { idle: 3 } });
-  });
+it('idle sessions are closed, but never while something is under way', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] });
+  const slow = barrier();
+  const table = tableOf({ idleSeconds: 10 }, { hinder: (what) => (what === 'step' ? slow.wait() : undefined) });
+  const [busy, idle, touched] = Array.from({ length: 3 }, () => table.open({ owner }).id);
+  await table.reset(busy, { seed: 3 }, owner);
+  const step = table.step(busy, { action: 'add 1' }, owner);
+  await vi.advanceTimersByTimeAsync(8_000);
+  table.touch(touched, owner);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(table.list().map(({ id }) => id)).toEqual([busy, touched]);
+  expect(() => table.state(idle, owner)).toThrow(code('SESSION_GONE'));
+  expect(() => table.state(idle, 'other')).toThrow(code('SESSION_UNKNOWN'));
+  expect(table.counts.closed).toMatchObject({ idle: 1 });
+  slow.open();
+  await step;
+  await vi.advanceTimersByTimeAsync(15_000);
+  expect(table.counts).toMatchObject({ open: 0, active: 0, closed: { idle: 3 } });
 });

@@ -14,22 +14,20 @@ function tableWith(hinder: Hindrance, limits = {}) {
 
 const expected = expectedObservations(3, ['add 1', 'add 2', 'add 3']);
 
-describe('a step that comes too late', () => {
-  it('is answered at the deadline, and the next one goes on from before it', async () => {
-    const slow = barrier();
-    const { table, id, reset, step } = tableWith((_, action) => (action === 'add 99' ? slow.wait() : undefined));
-    await reset();
-    await step(1);
-    await expect(step(99, { timeoutSeconds: 0.02 })).rejects.toEqual(code('STEP_DEADLINE'));
-    expect(table.observe(id, owner)).toMatchObject({ observation: expected[1], stepCount: 1 });
-    expect(await step(2)).toMatchObject({ observation: expected[2], stepCount: 2 });
-    const before = Counter.closed;
-    slow.open();
-    await new Promise(setImmediate);
-    expect(Counter.closed).toBe(before + 1);
-    expect(await step(3)).toMatchObject({ observation: expected[3], stepCount: 3 });
-    await table.drain(0);
-  });
+it('a step that comes too late is answered at the deadline, and the next one goes on from before it', async () => {
+  const slow = barrier();
+  const { table, id, reset, step } = tableWith((_, action) => (action === 'add 99' ? slow.wait() : undefined));
+  await reset();
+  await step(1);
+  await expect(step(99, { timeoutSeconds: 0.02 })).rejects.toEqual(code('STEP_DEADLINE'));
+  expect(table.observe(id, owner)).toMatchObject({ observation: expected[1], stepCount: 1 });
+  expect(await step(2)).toMatchObject({ observation: expected[2], stepCount: 2 });
+  const before = Counter.closed;
+  slow.open();
+  await new Promise(setImmediate);
+  expect(Counter.closed).toBe(before + 1);
+  expect(await step(3)).toMatchObject({ observation: expected[3], stepCount: 3 });
+  await table.drain(0);
 });
 
 describe('a session', () => {

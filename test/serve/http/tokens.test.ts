@@ -96,14 +96,12 @@ describe('a token file', () => {
   });
 });
 
-describe('a request', () => {
-  it.each([
-    [{ authorization: 'Bearer abc' }, 'abc'],
-    [{ authorization: `Basic ${Buffer.from('anyone:a:bc').toString('base64')}` }, 'a:bc'],
-    [{ 'x-api-key': 'abc' }, 'abc'],
-    [{ authorization: 'Digest abc' }, undefined],
-    [{}, undefined],
-  ])('shows its token in %j', (headers, token) => {
-    expect(tokenIn(headers)).toBe(token);
-  });
+it.each([
+  [{ authorization: 'Bearer abc' }, 'abc'],
+  [{ authorization: `Basic ${Buffer.from('anyone:a:bc').toString('base64')}` }, 'a:bc'],
+  [{ 'x-api-key': 'abc' }, 'abc'],
+  [{ authorization: 'Digest abc' }, undefined],
+  [{}, undefined],
+])('a request shows its token in %j', (headers, token) => {
+  expect(tokenIn(headers)).toBe(token);
 });

@@ -28,23 +28,21 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => server.stop(0));
 
-describe('what is live', () => {
-  it('is told as it happens, and who answered', async () => {
-    const client = await SessionClient.open(server.url, 'helpdesk', { task: 'unlock-after-holiday', seed: 1 });
-    const stream = await eventsOf(`${server.url}/web/api/live/events`);
-    expect((await stream.next()).sessions[0]).toMatchObject({ id: client.id, status: 'running', stepCount: 0 });
-    await unlockAccount(client);
-    const told = await stream.until((live) => live.sessions[0].status === 'done');
-    expect(told.sessions[0]).toMatchObject({
-      stepCount: 6,
-      return: 1,
-      source: 'real',
-    });
-    expect(told.environments).toMatchObject([{ episodes: 1, steps: 6, answered: { rules: 4, user: 2 } }, { steps: 0 }]);
-    await ask(client.url, undefined, 'DELETE');
-    await stream.until((live) => live.counts.open === 0);
-    await stream.end();
+it('what is live is told as it happens, and who answered', async () => {
+  const client = await SessionClient.open(server.url, 'helpdesk', { task: 'unlock-after-holiday', seed: 1 });
+  const stream = await eventsOf(`${server.url}/web/api/live/events`);
+  expect((await stream.next()).sessions[0]).toMatchObject({ id: client.id, status: 'running', stepCount: 0 });
+  await unlockAccount(client);
+  const told = await stream.until((live) => live.sessions[0].status === 'done');
+  expect(told.sessions[0]).toMatchObject({
+    stepCount: 6,
+    return: 1,
+    source: 'real',
   });
+  expect(told.environments).toMatchObject([{ episodes: 1, steps: 6, answered: { rules: 4, user: 2 } }, { steps: 0 }]);
+  await ask(client.url, undefined, 'DELETE');
+  await stream.until((live) => live.counts.open === 0);
+  await stream.end();
 });
 
 describe('the episode of a session', () => {
@@ -112,19 +110,17 @@ describe('runs', () => {
   });
 });
 
-describe('whoever is no operator', () => {
-  it('sees nothing of it', async () => {
-    const tokens = [tokenOf('trainer', false), tokenOf('boss', true)];
-    const guarded = await serveScenarios(['pendulum'], { tokens, runs: root });
-    const status = async (path: string, token?: string) => {
-      const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
-      return (await fetch(`${guarded.url}/web/${path}`, { headers })).status;
-    };
-    for (const path of ['api/live', 'api/runs', 'api/report?path=desk/report.html', 'api/environments']) {
-      expect([await status(path), await status(path, 'trainer'), await status(path, 'boss')]).toEqual([401, 403, 200]);
-    }
-    await guarded.stop(0);
-  });
+it('whoever is no operator sees nothing of it', async () => {
+  const tokens = [tokenOf('trainer', false), tokenOf('boss', true)];
+  const guarded = await serveScenarios(['pendulum'], { tokens, runs: root });
+  const status = async (path: string, token?: string) => {
+    const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    return (await fetch(`${guarded.url}/web/${path}`, { headers })).status;
+  };
+  for (const path of ['api/live', 'api/runs', 'api/report?path=desk/report.html', 'api/environments']) {
+    expect([await status(path), await status(path, 'trainer'), await status(path, 'boss')]).toEqual([401, 403, 200]);
+  }
+  await guarded.stop(0);
 });
 
 /** Events of a stream, one after the other. */

@@ -149,22 +149,20 @@ describe('transitions', () => {
   });
 });
 
-describe('a record that the environment contradicts', () => {
-  it('is left at that step, with a row that says so', async () => {
-    const record = await expertRecord();
-    const messages = record.messages.map((message) =>
-      message.role === 'tool' && message.toolCallId === 'c0'
-        ? { ...message, content: '{"status":"delivered"}' }
-        : message,
-    );
-    const rows = await rowsOf({ episodes: [{ ...record, messages }] });
-    expect(rows.at(-1)).toMatchObject({
-      kind: 'skipped',
-      id: 'expert:1:diverged',
-      reason: 'the environment answers get_order otherwise than the record',
-    });
-    expect(Math.max(...rows.map(({ step }) => step))).toBe(1);
+it('a record that the environment contradicts is left at that step, with a row that says so', async () => {
+  const record = await expertRecord();
+  const messages = record.messages.map((message) =>
+    message.role === 'tool' && message.toolCallId === 'c0'
+      ? { ...message, content: '{"status":"delivered"}' }
+      : message,
+  );
+  const rows = await rowsOf({ episodes: [{ ...record, messages }] });
+  expect(rows.at(-1)).toMatchObject({
+    kind: 'skipped',
+    id: 'expert:1:diverged',
+    reason: 'the environment answers get_order otherwise than the record',
   });
+  expect(Math.max(...rows.map(({ step }) => step))).toBe(1);
 });
 
 describe('reflections', () => {

@@ -72,108 +72,102 @@ describe('exportEpisodes', () => {
   });
 });
 
-describe('the card', () => {
-  it('says what was judged by whom, and who answered', async () => {
-    const records = [
-      record(),
-      record({ reward: 0, judge: 'judge-2' }),
-      record({ reward: null }),
-      record({ source: 'real' }),
-    ];
-    const { card } = await exported(folder, 'openai', records, {
-      card: {
-        name: 'Parcels | <b>',
-        license: 'mit',
-        generation: { temperature: 1 },
+it('the card says what was judged by whom, and who answered', async () => {
+  const records = [
+    record(),
+    record({ reward: 0, judge: 'judge-2' }),
+    record({ reward: null }),
+    record({ source: 'real' }),
+  ];
+  const { card } = await exported(folder, 'openai', records, {
+    card: {
+      name: 'Parcels | <b>',
+      license: 'mit',
+      generation: { temperature: 1 },
+    },
+  });
+  expect(frontMatter(card).tags).toContain('synthetic');
+  for (const text of [
+    '# Parcels \\| &lt;b>',
+    '75 % of the episodes are synthetic: simulators err',
+    '3 of 4 episodes were judged. Their mean reward is 0.6667.',
+    '| exact checks alone | 2 |',
+    '| exact checks and judge judge-2 | 1 |',
+    '| not judged (reward is null) | 1 |',
+    '| llm | toy-model-1 | 8 |',
+    'temperature: 1',
+  ])
+    expect(card).toContain(text);
+});
+
+it('openai writes arguments as text and weighs masked turns with 0', async () => {
+  const episode = record({
+    turns: [
+      { user: 'P100?' },
+      {
+        call: [{ name: 'get_parcel', arguments: { parcel_id: 'P1' }, answer: 'none', isError: true }],
+        reasoning: 'hm',
       },
-    });
-    expect(frontMatter(card).tags).toContain('synthetic');
-    for (const text of [
-      '# Parcels \\| &lt;b>',
-      '75 % of the episodes are synthetic: simulators err',
-      '3 of 4 episodes were judged. Their mean reward is 0.6667.',
-      '| exact checks alone | 2 |',
-      '| exact checks and judge judge-2 | 1 |',
-      '| not judged (reward is null) | 1 |',
-      '| llm | toy-model-1 | 8 |',
-      'temperature: 1',
-    ])
-      expect(card).toContain(text);
+      { ...call('get_parcel', { parcel_id: 'P100' }, 'here'), text: 'Let me look.' },
+      { say: 'Here.' },
+      { user: 'Thanks' },
+    ],
+    masked: [2],
   });
+  const { adapted } = await exported(folder, 'openai', [episode]);
+  const [row] = jsonLines(folder, 'data/train-00000-of-00001.jsonl');
+  expect(row.messages).toEqual(testData('synth/export-episodes/openai-messages.yaml'));
+  expect(row.tools[0]).toMatchObject({ type: 'function', function: { name: 'get_parcel' } });
+  expect(row.parallel_tool_calls).toBe(false);
+  expect(adapted).toEqual({ "messages after the agent's last turn left out": 1, 'thoughts left out': 1 });
 });
 
-describe('openai', () => {
-  it('writes arguments as text and weighs masked turns with 0', async () => {
-    const episode = record({
-      turns: [
-        { user: 'P100?' },
-        {
-          call: [{ name: 'get_parcel', arguments: { parcel_id: 'P1' }, answer: 'none', isError: true }],
-          reasoning: 'hm',
-        },
-        { ...call('get_parcel', { parcel_id: 'P100' }, 'here'), text: 'Let me look.' },
-        { say: 'Here.' },
-        { user: 'Thanks' },
-      ],
-      masked: [2],
-    });
-    const { adapted } = await exported(folder, 'openai', [episode]);
-    const [row] = jsonLines(folder, 'data/train-00000-of-00001.jsonl');
-    expect(row.messages).toEqual(testData('synth/export-episodes/openai-messages.yaml'));
-    expect(row.tools[0]).toMatchObject({ type: 'function', function: { name: 'get_parcel' } });
-    expect(row.parallel_tool_calls).toBe(false);
-    expect(adapted).toEqual({ "messages after the agent's last turn left out": 1, 'thoughts left out': 1 });
+it('parquet holds everything, read back', async () => {
+  const episode = record({
+    group: 3,
+    parent: { episode: 'f'.repeat(16), step: 2 },
+    seed: 2 ** 40,
+    masked: [4],
+    judge: 'judge-1',
   });
-});
-
-describe('parquet', () => {
-  it('holds everything, read back', async () => {
-    const episode = record({
-      group: 3,
-      parent: { episode: 'f'.repeat(16), step: 2 },
-      seed: 2 ** 40,
-      masked: [4],
-      judge: 'judge-1',
-    });
-    await exported(folder, 'parquet', [episode, record({ reward: null, turns: [{ user: 'Hi' }, { say: 'Hi' }] })]);
-    const [row, other] = await parquetRows(folder, 'data/train-00000-of-00001.parquet');
-    expect(row).toMatchObject({
-      id: episode.id,
-      seed: 2 ** 40,
-      group: 3,
-      parent_episode: 'f'.repeat(16),
-      parent_step: 2,
-      reward: 1,
-      return: 1,
-      judge: 'judge-1',
-      outcome: 'judged',
-      attempt: `${episode.row}-1`,
-      license: 'cc-by-4.0',
-      backends: ['llm'],
-      model_versions: ['toy-model-1'],
-      confidence: 0.9,
-      loss_mask: [0, 0, 1, 0, 0, 0, 1],
-      step_rewards: [null, null, 0, null, 0, null, 0],
-      state_hashes: ['start', 'moved', 'moved'],
-      cost: { calls: 2, prompt_tokens: 100, money: 0.01 },
-    });
-    expect(row.messages.map((message: { role: string }) => message.role).join()).toBe(
-      'system,user,assistant,tool,assistant,tool,assistant',
-    );
-    expect(row.messages[2].tool_calls).toEqual([
-      { id: 'call-2-0', type: 'function', function: { name: 'get_parcel', arguments: '{"parcel_id":"P100"}' } },
-    ]);
-    expect(row.messages[3]).toMatchObject({ tool_call_id: 'call-2-0', name: 'get_parcel', is_error: false });
-    expect(row.calls[1]).toMatchObject({
-      message: 4,
-      tool_call_id: 'call-4-0',
-      backend: 'llm',
-      why: ['no rule knew the tool'],
-    });
-    expect(JSON.parse(row.calls[1].operations)).toEqual([{ op: 'replace', path: '/parcels/P100/shelf', value: 4 }]);
-    expect(JSON.parse(row.tools)[1].function.name).toBe('move_parcel');
-    expect(other).toMatchObject({ reward: null, return: null, group: null, judge: null, confidence: null });
-    expect(other.messages[2].content).toBe('Hi');
-    expect(other.messages[2].tool_calls ?? null).toBeNull();
+  await exported(folder, 'parquet', [episode, record({ reward: null, turns: [{ user: 'Hi' }, { say: 'Hi' }] })]);
+  const [row, other] = await parquetRows(folder, 'data/train-00000-of-00001.parquet');
+  expect(row).toMatchObject({
+    id: episode.id,
+    seed: 2 ** 40,
+    group: 3,
+    parent_episode: 'f'.repeat(16),
+    parent_step: 2,
+    reward: 1,
+    return: 1,
+    judge: 'judge-1',
+    outcome: 'judged',
+    attempt: `${episode.row}-1`,
+    license: 'cc-by-4.0',
+    backends: ['llm'],
+    model_versions: ['toy-model-1'],
+    confidence: 0.9,
+    loss_mask: [0, 0, 1, 0, 0, 0, 1],
+    step_rewards: [null, null, 0, null, 0, null, 0],
+    state_hashes: ['start', 'moved', 'moved'],
+    cost: { calls: 2, prompt_tokens: 100, money: 0.01 },
   });
+  expect(row.messages.map((message: { role: string }) => message.role).join()).toBe(
+    'system,user,assistant,tool,assistant,tool,assistant',
+  );
+  expect(row.messages[2].tool_calls).toEqual([
+    { id: 'call-2-0', type: 'function', function: { name: 'get_parcel', arguments: '{"parcel_id":"P100"}' } },
+  ]);
+  expect(row.messages[3]).toMatchObject({ tool_call_id: 'call-2-0', name: 'get_parcel', is_error: false });
+  expect(row.calls[1]).toMatchObject({
+    message: 4,
+    tool_call_id: 'call-4-0',
+    backend: 'llm',
+    why: ['no rule knew the tool'],
+  });
+  expect(JSON.parse(row.calls[1].operations)).toEqual([{ op: 'replace', path: '/parcels/P100/shelf', value: 4 }]);
+  expect(JSON.parse(row.tools)[1].function.name).toBe('move_parcel');
+  expect(other).toMatchObject({ reward: null, return: null, group: null, judge: null, confidence: null });
+  expect(other.messages[2].content).toBe('Hi');
+  expect(other.messages[2].tool_calls ?? null).toBeNull();
 });

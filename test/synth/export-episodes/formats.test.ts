@@ -144,75 +144,69 @@ describe('trl', () => {
   });
 });
 
-describe('openai', () => {
-  it('renames tools that the API would refuse, in declarations and calls alike, and says so', async () => {
-    const [tool] = parcelDomain().tools;
-    const names = ['desk.find parcel', 'desk_find_parcel', 'f'.repeat(80), 'suche_größe'];
-    const domain = parcelDomain({ tools: names.map((name) => ({ ...tool, name })) });
-    const turns: Turn[] = [{ user: 'Hi' }, ...names.map((name) => call(name, { parcel_id: 'P100' })), { say: 'Done.' }];
-    const { adapted } = await exported(folder, 'openai', [record({ turns })], { domain });
-    const [row] = jsonLines(folder, 'data/train-00000-of-00001.jsonl');
-    const declared = row.tools.map((one: Row) => one.function.name);
-    expect(new Set(declared).size).toBe(4);
-    expect(declared[1]).toBe('desk_find_parcel');
-    for (const name of declared) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
-    expect(row.messages.flatMap((one: Row) => one.tool_calls ?? []).map((one: Row) => one.function.name)).toEqual(
-      declared,
-    );
-    expect(adapted).toEqual({ "tools renamed to what OpenAI's API takes": 1 });
+it('openai renames tools that the API would refuse, in declarations and calls alike, and says so', async () => {
+  const [tool] = parcelDomain().tools;
+  const names = ['desk.find parcel', 'desk_find_parcel', 'f'.repeat(80), 'suche_größe'];
+  const domain = parcelDomain({ tools: names.map((name) => ({ ...tool, name })) });
+  const turns: Turn[] = [{ user: 'Hi' }, ...names.map((name) => call(name, { parcel_id: 'P100' })), { say: 'Done.' }];
+  const { adapted } = await exported(folder, 'openai', [record({ turns })], { domain });
+  const [row] = jsonLines(folder, 'data/train-00000-of-00001.jsonl');
+  const declared = row.tools.map((one: Row) => one.function.name);
+  expect(new Set(declared).size).toBe(4);
+  expect(declared[1]).toBe('desk_find_parcel');
+  for (const name of declared) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/);
+  expect(row.messages.flatMap((one: Row) => one.tool_calls ?? []).map((one: Row) => one.function.name)).toEqual(
+    declared,
+  );
+  expect(adapted).toEqual({ "tools renamed to what OpenAI's API takes": 1 });
+});
+
+it('verl has one row for each start with its reward', async () => {
+  const task = parcelTask('move', { verifier: { state: 'reference' }, reference: { calls: [] } });
+  const records = [0, 1].map((reward) => record({ task: 'move', reward, group: 1, seed: 11 }));
+  const { tables, adapted } = await exported(folder, 'verl', [...records, record()], {
+    domain: parcelDomain({ tasks: [task] }),
+    imitation: 'any',
+  });
+  expect(tables).toEqual({ rl: 1 });
+  expect(adapted).toEqual({ 'left out: its task is not known': 1 });
+  const [rl] = await parquetRows(folder, 'data/rl/train-00000-of-00001.parquet');
+  expect(rl).toMatchObject({
+    data_source: 'reverie/parcels',
+    agent_name: 'reverie',
+    ability: 'tools',
+    reward_model: { style: 'rule' },
+    extra_info: {
+      split: 'train',
+      index: 0,
+      task: 'move',
+      seed: 11,
+      interaction_kwargs: { name: 'reverie', task: 'move' },
+    },
+  });
+  expect(rl.prompt).toEqual([
+    { role: 'system', content: 'You help with parcels. Make one call at a time.' },
+    { role: 'user', content: 'Where is parcel P100? Please move it to shelf 4.' },
+  ]);
+  expect(JSON.parse(rl.reward_model.ground_truth)).toEqual({
+    verifier: { state: 'reference' },
+    reference: { calls: [] },
   });
 });
 
-describe('verl', () => {
-  it('has one row for each start with its reward', async () => {
-    const task = parcelTask('move', { verifier: { state: 'reference' }, reference: { calls: [] } });
-    const records = [0, 1].map((reward) => record({ task: 'move', reward, group: 1, seed: 11 }));
-    const { tables, adapted } = await exported(folder, 'verl', [...records, record()], {
-      domain: parcelDomain({ tasks: [task] }),
-      imitation: 'any',
-    });
-    expect(tables).toEqual({ rl: 1 });
-    expect(adapted).toEqual({ 'left out: its task is not known': 1 });
-    const [rl] = await parquetRows(folder, 'data/rl/train-00000-of-00001.parquet');
-    expect(rl).toMatchObject({
-      data_source: 'reverie/parcels',
-      agent_name: 'reverie',
-      ability: 'tools',
-      reward_model: { style: 'rule' },
-      extra_info: {
-        split: 'train',
-        index: 0,
-        task: 'move',
-        seed: 11,
-        interaction_kwargs: { name: 'reverie', task: 'move' },
-      },
-    });
-    expect(rl.prompt).toEqual([
-      { role: 'system', content: 'You help with parcels. Make one call at a time.' },
-      { role: 'user', content: 'Where is parcel P100? Please move it to shelf 4.' },
-    ]);
-    expect(JSON.parse(rl.reward_model.ground_truth)).toEqual({
-      verifier: { state: 'reference' },
-      reference: { calls: [] },
-    });
-  });
-});
-
-describe('adp', () => {
-  it('puts each answer after its call, and the policy into details', async () => {
-    const { adapted } = await exported(folder, 'adp', [record({ turns: PARALLEL })]);
-    const [row] = jsonLines(folder, 'data/train-00000-of-00001.jsonl');
-    expect(row.content.slice(0, 6).map(({ class_, tool_call_id }: Row) => [class_, tool_call_id])).toEqual([
-      ['text_observation', undefined],
-      ['api_action', 'call-2-0'],
-      ['text_observation', 'call-2-0'],
-      ['api_action', 'call-2-1'],
-      ['text_observation', 'call-2-1'],
-      ['message_action', undefined],
-    ]);
-    expect(row.content[1]).toMatchObject({ description: 'Let me look.', reasoning_content: 'Two parcels.' });
-    expect([row.content[1].reward, row.content[3].reward]).toEqual([undefined, 0]);
-    expect(row.details.policy).toContain('You help with parcels.');
-    expect(adapted).toEqual({ 'parallel calls made one after another': 1 });
-  });
+it('adp puts each answer after its call, and the policy into details', async () => {
+  const { adapted } = await exported(folder, 'adp', [record({ turns: PARALLEL })]);
+  const [row] = jsonLines(folder, 'data/train-00000-of-00001.jsonl');
+  expect(row.content.slice(0, 6).map(({ class_, tool_call_id }: Row) => [class_, tool_call_id])).toEqual([
+    ['text_observation', undefined],
+    ['api_action', 'call-2-0'],
+    ['text_observation', 'call-2-0'],
+    ['api_action', 'call-2-1'],
+    ['text_observation', 'call-2-1'],
+    ['message_action', undefined],
+  ]);
+  expect(row.content[1]).toMatchObject({ description: 'Let me look.', reasoning_content: 'Two parcels.' });
+  expect([row.content[1].reward, row.content[3].reward]).toEqual([undefined, 0]);
+  expect(row.details.policy).toContain('You help with parcels.');
+  expect(adapted).toEqual({ 'parallel calls made one after another': 1 });
 });

@@ -98,13 +98,11 @@ describe('a judge that can be taken in', () => {
   });
 });
 
-describe('a judge that cannot', () => {
-  it('raises no alarm where it knows what was done', async () => {
-    const report = await findTricks(request(rubrics, rulesResponder(rubrics), truthfulModel(rubrics)));
-    expect(report).toMatchObject({ tricks: [], plays: 64 });
-    expect(report.tasks).toHaveLength(4);
-    expect(report.cost.calls).toBeGreaterThan(0);
-  });
+it('a judge that cannot raises no alarm where it knows what was done', async () => {
+  const report = await findTricks(request(rubrics, rulesResponder(rubrics), truthfulModel(rubrics)));
+  expect(report).toMatchObject({ tricks: [], plays: 64 });
+  expect(report.tasks).toHaveLength(4);
+  expect(report.cost.calls).toBeGreaterThan(0);
 });
 
 describe('a simulator', () => {

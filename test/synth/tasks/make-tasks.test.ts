@@ -36,17 +36,15 @@ describe('the shop', () => {
   });
 });
 
-describe('the service desk', () => {
-  it('gets sound tasks from its own by rules alone', async () => {
-    const domain = await loadDomain('packs/helpdesk');
-    const { tasks, made } = await make(domain, { count: 4 });
-    expect(tasks.length).toBe(4);
-    const player = rulesResponder(domain, 'rules');
-    for (const task of tasks) expect((await checkReference(domain, task, player)).reasons).toEqual([]);
-    const kept = new Set(domain.tasks.filter(({ split }) => split !== 'train').map(({ family }) => family));
-    expect(tasks.filter(({ family }: ToolsTask) => kept.has(family))).toEqual([]);
-    const refused = made.flatMap(({ admission }) => (admission.admitted ? [] : admission.reasons));
-    for (const { detail } of refused) expect(detail).toBeTruthy();
-    domain.close();
-  });
+it('the service desk gets sound tasks from its own by rules alone', async () => {
+  const domain = await loadDomain('packs/helpdesk');
+  const { tasks, made } = await make(domain, { count: 4 });
+  expect(tasks.length).toBe(4);
+  const player = rulesResponder(domain, 'rules');
+  for (const task of tasks) expect((await checkReference(domain, task, player)).reasons).toEqual([]);
+  const kept = new Set(domain.tasks.filter(({ split }) => split !== 'train').map(({ family }) => family));
+  expect(tasks.filter(({ family }: ToolsTask) => kept.has(family))).toEqual([]);
+  const refused = made.flatMap(({ admission }) => (admission.admitted ? [] : admission.reasons));
+  for (const { detail } of refused) expect(detail).toBeTruthy();
+  domain.close();
 });

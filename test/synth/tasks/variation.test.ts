@@ -84,22 +84,20 @@ describe('entity swap', () => {
   });
 });
 
-describe('replacement', () => {
-  it('takes whole words and numbers only, and lets values change places', () => {
-    const replace = replacer({
-      strings: new Map([
-        ['A-1', 'A-2'],
-        ['A-2', 'A-1'],
-        ['Ann', 'Bob'],
-      ]),
-      numbers: new Map([[12.5, 99]]),
-    });
-    expect(replace('A-1 and A-2, A-11 for Ann, Annie: 12.50 or 12.5 not 112.5 or 12.55')).toBe(
-      'A-2 and A-1, A-11 for Bob, Annie: 99.00 or 99 not 112.5 or 12.55',
-    );
-    expect(replace({ 'A-1': [12.5, { path: '/x/A-1/y' }], n: 12 })).toEqual({
-      'A-2': [99, { path: '/x/A-2/y' }],
-      n: 12,
-    });
+it('replacement takes whole words and numbers only, and lets values change places', () => {
+  const replace = replacer({
+    strings: new Map([
+      ['A-1', 'A-2'],
+      ['A-2', 'A-1'],
+      ['Ann', 'Bob'],
+    ]),
+    numbers: new Map([[12.5, 99]]),
+  });
+  expect(replace('A-1 and A-2, A-11 for Ann, Annie: 12.50 or 12.5 not 112.5 or 12.55')).toBe(
+    'A-2 and A-1, A-11 for Bob, Annie: 99.00 or 99 not 112.5 or 12.55',
+  );
+  expect(replace({ 'A-1': [12.5, { path: '/x/A-1/y' }], n: 12 })).toEqual({
+    'A-2': [99, { path: '/x/A-2/y' }],
+    n: 12,
   });
 });

@@ -140,20 +140,18 @@ describe('probes of the service desk', () => {
   });
 });
 
-describe('generated probes', () => {
-  it('of the service desk are many, of all tools that take ids, and hold in the real environment', async () => {
-    const { probes, skipped } = await generateProbes(domain);
-    const kinds = (kind: string) => probes.filter((probe) => probe.kind === kind);
-    expect(kinds('missing-entity').length).toBeGreaterThan(15);
-    expect(kinds('forbidden-transition').length).toBeGreaterThan(3);
-    expect(kinds('unearned-success').length).toBeGreaterThan(8);
-    expect(new Set(probes.map(({ name }) => name)).size).toBe(probes.length);
-    expect(skipped.every(({ reason }) => reason.length > 0)).toBe(true);
-    expect(await generateProbes(domain)).toEqual({ probes, skipped });
-    const report = await runMustFail({ domain, responder: rulesResponder(domain), probes, skipped });
-    expect(report.failures.map(({ probe, problem }) => `${probe.name} ${problem}`)).toEqual([]);
-    expect(report.skipped).toEqual(skipped);
-  });
+it('generated probes of the service desk are many, of all tools that take ids, and hold in the real environment', async () => {
+  const { probes, skipped } = await generateProbes(domain);
+  const kinds = (kind: string) => probes.filter((probe) => probe.kind === kind);
+  expect(kinds('missing-entity').length).toBeGreaterThan(15);
+  expect(kinds('forbidden-transition').length).toBeGreaterThan(3);
+  expect(kinds('unearned-success').length).toBeGreaterThan(8);
+  expect(new Set(probes.map(({ name }) => name)).size).toBe(probes.length);
+  expect(skipped.every(({ reason }) => reason.length > 0)).toBe(true);
+  expect(await generateProbes(domain)).toEqual({ probes, skipped });
+  const report = await runMustFail({ domain, responder: rulesResponder(domain), probes, skipped });
+  expect(report.failures.map(({ probe, problem }) => `${probe.name} ${problem}`)).toEqual([]);
+  expect(report.skipped).toEqual(skipped);
 });
 
 describe.skipIf(!existsSync(join(data, 'tau')))('probes of τ-bench (skipped without REVERIE_SHARED_DATA)', () => {
@@ -167,26 +165,24 @@ describe.skipIf(!existsSync(join(data, 'tau')))('probes of τ-bench (skipped wit
   });
 });
 
-describe('a file of probes', () => {
-  it.each([
-    ['no YAML', '- {name', 'must-fail'],
-    ['an unknown key', '- {name: a, kind: flattery, expect: error, call: {name: get_ticket}, calls: []}', 'calls'],
-    [
-      'an unknown task',
-      '- {name: a, kind: flattery, expect: no-reward, task: unlok-after-holiday}',
-      'unlock-after-holiday',
-    ],
-    [
-      'two of a name',
-      ['a', 'a'].map((name) => `- {name: ${name}, kind: flattery, expect: error, call: {name: get_ticket}}`).join('\n'),
-      'two probes are called "a"',
-    ],
-  ])('with %s is one error that says where', async (_, text, problem) => {
-    const path = join(folder, 'must-fail.yaml');
-    writeFileSync(path, text);
-    await expect(readProbes(path, domain)).rejects.toMatchObject({ code: 'FILE_INVALID' });
-    await expect(readProbes(path, domain)).rejects.toThrow(problem);
-  });
+it.each([
+  ['no YAML', '- {name', 'must-fail'],
+  ['an unknown key', '- {name: a, kind: flattery, expect: error, call: {name: get_ticket}, calls: []}', 'calls'],
+  [
+    'an unknown task',
+    '- {name: a, kind: flattery, expect: no-reward, task: unlok-after-holiday}',
+    'unlock-after-holiday',
+  ],
+  [
+    'two of a name',
+    ['a', 'a'].map((name) => `- {name: ${name}, kind: flattery, expect: error, call: {name: get_ticket}}`).join('\n'),
+    'two probes are called "a"',
+  ],
+])('a file of probes with %s is one error that says where', async (_, text, problem) => {
+  const path = join(folder, 'must-fail.yaml');
+  writeFileSync(path, text);
+  await expect(readProbes(path, domain)).rejects.toMatchObject({ code: 'FILE_INVALID' });
+  await expect(readProbes(path, domain)).rejects.toThrow(problem);
 });
 
 it('without a probe nothing is passed', async () => {

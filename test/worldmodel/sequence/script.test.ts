@@ -79,15 +79,13 @@ describe('questions and answers', () => {
   });
 });
 
-describe('calibration', () => {
-  it('never falls as answers grow more probable, and is near the share of right ones', () => {
-    const answers = Array.from({ length: 400 }, (_, i) => ({ logProb: -i / 40, isRight: (i * 7) % 400 > i }));
-    const calibration = calibrate(answers);
-    const told = [-9, -5, -1, -0.01].map((logProb) => confidenceOf(calibration, logProb));
-    expect([...told].sort((a, b) => a - b)).toEqual(told);
-    expect(told[0]).toBeLessThan(0.25);
-    expect(told.at(-1)).toBeGreaterThan(0.9);
-    const mean = answers.reduce((sum, { logProb }) => sum + confidenceOf(calibration, logProb), 0) / answers.length;
-    expect(mean).toBeCloseTo(answers.filter(({ isRight }) => isRight).length / answers.length, 1);
-  });
+it('calibration never falls as answers grow more probable, and is near the share of right ones', () => {
+  const answers = Array.from({ length: 400 }, (_, i) => ({ logProb: -i / 40, isRight: (i * 7) % 400 > i }));
+  const calibration = calibrate(answers);
+  const told = [-9, -5, -1, -0.01].map((logProb) => confidenceOf(calibration, logProb));
+  expect([...told].sort((a, b) => a - b)).toEqual(told);
+  expect(told[0]).toBeLessThan(0.25);
+  expect(told.at(-1)).toBeGreaterThan(0.9);
+  const mean = answers.reduce((sum, { logProb }) => sum + confidenceOf(calibration, logProb), 0) / answers.length;
+  expect(mean).toBeCloseTo(answers.filter(({ isRight }) => isRight).length / answers.length, 1);
 });

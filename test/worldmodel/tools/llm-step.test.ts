@@ -19,17 +19,15 @@ async function routed(script: Script, llm: object = {}, more: object = {}) {
   return { model, router: await makeRouter(config, { domain: closing.domain, model }) };
 }
 
-describe('confidence', () => {
-  it('below the bars truncates, or is refused', async () => {
-    const half: Script = () => prediction({ observation: 'Error: no', confidence: 0.5 });
-    expect(await (await routed(half, {}, { truncateBelow: 0.7 })).router.answer(closing)).toMatchObject({
-      truncated: true,
-    });
-    expect(await (await routed(half, { minConfidence: 0.9 })).router.answer(closing)).toMatchObject({
-      isError: true,
-      confidence: 0,
-      refused: [expect.stringContaining('below 0.9')],
-    });
+it('confidence below the bars truncates, or is refused', async () => {
+  const half: Script = () => prediction({ observation: 'Error: no', confidence: 0.5 });
+  expect(await (await routed(half, {}, { truncateBelow: 0.7 })).router.answer(closing)).toMatchObject({
+    truncated: true,
+  });
+  expect(await (await routed(half, { minConfidence: 0.9 })).router.answer(closing)).toMatchObject({
+    isError: true,
+    confidence: 0,
+    refused: [expect.stringContaining('below 0.9')],
   });
 });
 

@@ -56,39 +56,37 @@ const GONE: Said = { operations: [set('/bookings/BK-71/status', 'gone')] };
 const FAILED: Said = { isError: true };
 const asks = (key: string, id: string): JsonObject => ({ [key]: id });
 
-describe('a reply that is false', () => {
-  it.each<[StateCheck, string, JsonObject, string, Said, string]>([
-    ['values', 'get_room', room, '{"room":"R-10","price":1205}', {}, 'price 1205, the record rooms/R-10 has 120.5'],
-    ['values', 'get_room', { ...room, night: '2030-01-03' }, '{"room":"R-10","rate":99}', {}, 'rate 99'],
-    ['values', 'cancel', booking, '{"code":"BK-71","beds":2}', GONE, 'rooms/R-11 has 1'],
-    ['values', 'cancel', booking, '{"guest":"Ada Lind"}', GONE, 'has G-2'],
-    ['values', 'cancel', booking, '{"code":"BK-71","roomStatus":"free"}', GONE, 'has taken'],
-    ['values', 'cancel', booking, '{"extras":["sauna"]}', GONE, 'has sauna'],
-    ['values', 'get_room', room, '{"room":"R-20","floor":2,"price":95}', {}, 'answers about rooms/R-20'],
-    ['values', 'list_rooms', asks('status', 'free'), '[{"room":"R-11","beds":1}]', {}, 'asks for free'],
-    ['values', 'get_room', room, 'Room: R-10\nStatus: taken', {}, 'Status taken'],
-    ['values', 'cancel', booking, '{"status":"cancelled"}', GONE, 'has gone'],
-    ['unknown', 'get_room', asks('room', 'R-99'), '{"room":"R-99","floor":9}', {}, 'which the state does not know'],
-    ['missing', 'get_room', room, 'Error: room R-10 not found', FAILED, 'the state has rooms/R-10'],
-    ['missing', 'cancel', booking, 'Error: No such booking.', FAILED, 'bookings/BK-71'],
-    ['unchanged', 'cancel', booking, 'Cancelled.', {}, 'changes nothing'],
-    ['named', 'cancel', booking, 'Done.', { operations: [set('/bookings/BK-72/status', 'gone')] }, 'bookings/BK-72'],
-    [
-      'named',
-      'book',
-      { ...booking, room: 'R-20' },
-      'Done.',
-      { operations: [set('/bookings/BK-71/room', 'R-10')] },
-      'R-20',
-    ],
-  ])('is caught by `%s`: %s %j %s', (name, tool, given, observation, said, reason) => {
-    const found = check(tool, given, observation, said);
-    expect(found.problems?.join(' ')).toContain(reason);
-    expect(found.problems?.every((problem) => problem.endsWith(`(check: ${name})`))).toBe(true);
-    expect(found.findings?.[name]).toBe('refused');
-    const domain = { ...inn, tools: inn.tools.map((one) => ({ ...one, skipChecks: [name] })) };
-    expect(check(tool, given, observation, { ...said, domain }).findings).not.toHaveProperty(name);
-  });
+it.each<[StateCheck, string, JsonObject, string, Said, string]>([
+  ['values', 'get_room', room, '{"room":"R-10","price":1205}', {}, 'price 1205, the record rooms/R-10 has 120.5'],
+  ['values', 'get_room', { ...room, night: '2030-01-03' }, '{"room":"R-10","rate":99}', {}, 'rate 99'],
+  ['values', 'cancel', booking, '{"code":"BK-71","beds":2}', GONE, 'rooms/R-11 has 1'],
+  ['values', 'cancel', booking, '{"guest":"Ada Lind"}', GONE, 'has G-2'],
+  ['values', 'cancel', booking, '{"code":"BK-71","roomStatus":"free"}', GONE, 'has taken'],
+  ['values', 'cancel', booking, '{"extras":["sauna"]}', GONE, 'has sauna'],
+  ['values', 'get_room', room, '{"room":"R-20","floor":2,"price":95}', {}, 'answers about rooms/R-20'],
+  ['values', 'list_rooms', asks('status', 'free'), '[{"room":"R-11","beds":1}]', {}, 'asks for free'],
+  ['values', 'get_room', room, 'Room: R-10\nStatus: taken', {}, 'Status taken'],
+  ['values', 'cancel', booking, '{"status":"cancelled"}', GONE, 'has gone'],
+  ['unknown', 'get_room', asks('room', 'R-99'), '{"room":"R-99","floor":9}', {}, 'which the state does not know'],
+  ['missing', 'get_room', room, 'Error: room R-10 not found', FAILED, 'the state has rooms/R-10'],
+  ['missing', 'cancel', booking, 'Error: No such booking.', FAILED, 'bookings/BK-71'],
+  ['unchanged', 'cancel', booking, 'Cancelled.', {}, 'changes nothing'],
+  ['named', 'cancel', booking, 'Done.', { operations: [set('/bookings/BK-72/status', 'gone')] }, 'bookings/BK-72'],
+  [
+    'named',
+    'book',
+    { ...booking, room: 'R-20' },
+    'Done.',
+    { operations: [set('/bookings/BK-71/room', 'R-10')] },
+    'R-20',
+  ],
+])('a reply that is false is caught by `%s`: %s %j %s', (name, tool, given, observation, said, reason) => {
+  const found = check(tool, given, observation, said);
+  expect(found.problems?.join(' ')).toContain(reason);
+  expect(found.problems?.every((problem) => problem.endsWith(`(check: ${name})`))).toBe(true);
+  expect(found.findings?.[name]).toBe('refused');
+  const domain = { ...inn, tools: inn.tools.map((one) => ({ ...one, skipChecks: [name] })) };
+  expect(check(tool, given, observation, { ...said, domain }).findings).not.toHaveProperty(name);
 });
 
 describe('a reply that is true', () => {

@@ -124,34 +124,28 @@ describe('a language model of known errors', () => {
   });
 });
 
-describe('a domain without rules', () => {
-  it('is held against what was said alone, and says what it cannot know', async () => {
-    const folder = join(out, 'desk');
-    cpSync(scenarioFolder('helpdesk'), folder, { recursive: true, filter: (file) => !file.endsWith('rules.js') });
-    const model = await startControlledModel({ domain: await nativeDomain('helpdesk'), seed: 5 });
-    const llm = ['llm.provider=openai-compatible', `llm.url=${model.url}`, 'llm.model=controlled'];
-    try {
-      await expect(judge(folder, llm)).rejects.toMatchObject({ code: 'SCENARIO_INVALID' });
-      const few = [
-        'fidelity.questions=8',
-        'fidelity.episodes=2',
-        'fidelity.sections=[one-step,k-steps,reward-end,rank]',
-      ];
-      const { reports } = await judge(folder, [...llm, ...few, 'fidelity.truth=recorded']);
-      const [report] = reports;
-      expect(figureOf(report, 'one-step.observation-exact')).toBeGreaterThan(0);
-      const unknown = [
-        'one-step.state-exact',
-        'k-steps.divergence-rate',
-        'k-steps.consistency-ratio',
-        'reward-end.precision',
-      ];
-      for (const name of unknown) expect(figureOf(report, name), name).toBeNull();
-      expect(notesOf(report, 'one-step')).toContain('no state is known');
-      expect(notesOf(report, 'reward-end')).toContain('what episodes were truly worth is not known');
-      expect(notesOf(report, 'rank')).toContain('no exact rules');
-    } finally {
-      await model.close();
-    }
-  });
+it('a domain without rules is held against what was said alone, and says what it cannot know', async () => {
+  const folder = join(out, 'desk');
+  cpSync(scenarioFolder('helpdesk'), folder, { recursive: true, filter: (file) => !file.endsWith('rules.js') });
+  const model = await startControlledModel({ domain: await nativeDomain('helpdesk'), seed: 5 });
+  const llm = ['llm.provider=openai-compatible', `llm.url=${model.url}`, 'llm.model=controlled'];
+  try {
+    await expect(judge(folder, llm)).rejects.toMatchObject({ code: 'SCENARIO_INVALID' });
+    const few = ['fidelity.questions=8', 'fidelity.episodes=2', 'fidelity.sections=[one-step,k-steps,reward-end,rank]'];
+    const { reports } = await judge(folder, [...llm, ...few, 'fidelity.truth=recorded']);
+    const [report] = reports;
+    expect(figureOf(report, 'one-step.observation-exact')).toBeGreaterThan(0);
+    const unknown = [
+      'one-step.state-exact',
+      'k-steps.divergence-rate',
+      'k-steps.consistency-ratio',
+      'reward-end.precision',
+    ];
+    for (const name of unknown) expect(figureOf(report, name), name).toBeNull();
+    expect(notesOf(report, 'one-step')).toContain('no state is known');
+    expect(notesOf(report, 'reward-end')).toContain('what episodes were truly worth is not known');
+    expect(notesOf(report, 'rank')).toContain('no exact rules');
+  } finally {
+    await model.close();
+  }
 });

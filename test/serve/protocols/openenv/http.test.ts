@@ -4,18 +4,16 @@ import { ask, serveScenarios } from '../../running-server.js';
 const server = await serveScenarios(['pendulum', 'helpdesk', 'cellar']);
 afterAll(() => server.stop(0));
 
-describe('a request over HTTP', () => {
-  it('has an environment of its own, as in the reference, and leaves none behind', async () => {
-    const before = server.sessions.list().length;
-    expect(await ask(`${server.url}/reset`, { seed: 4 })).toEqual(await ask(`${server.url}/reset`, { seed: 4 }));
-    expect((await ask(`${server.url}/reset`, undefined, 'POST')).status).toBe(200);
-    expect((await ask(`${server.url}/state`)).body).toEqual({ episode_id: null, step_count: 0 });
-    const step = await ask(`${server.url}/step`, { action: { values: [0] } });
-    expect(step).toMatchObject({ status: 400, body: { error: { code: 'SESSION_NOT_NAMED' } } });
-    const tools = await ask(`${server.url}/envs/helpdesk/step`, { action: { type: 'list_tools' } });
-    expect(tools.body.observation.tools).toHaveLength(19);
-    expect(server.sessions.list()).toHaveLength(before);
-  });
+it('a request over HTTP has an environment of its own, as in the reference, and leaves none behind', async () => {
+  const before = server.sessions.list().length;
+  expect(await ask(`${server.url}/reset`, { seed: 4 })).toEqual(await ask(`${server.url}/reset`, { seed: 4 }));
+  expect((await ask(`${server.url}/reset`, undefined, 'POST')).status).toBe(200);
+  expect((await ask(`${server.url}/state`)).body).toEqual({ episode_id: null, step_count: 0 });
+  const step = await ask(`${server.url}/step`, { action: { values: [0] } });
+  expect(step).toMatchObject({ status: 400, body: { error: { code: 'SESSION_NOT_NAMED' } } });
+  const tools = await ask(`${server.url}/envs/helpdesk/step`, { action: { type: 'list_tools' } });
+  expect(tools.body.observation.tools).toHaveLength(19);
+  expect(server.sessions.list()).toHaveLength(before);
 });
 
 describe('what is wrong', () => {
@@ -64,14 +62,12 @@ describe('what is told of an environment', () => {
   });
 });
 
-describe('a discrete action', () => {
-  it('is an action_id', async () => {
-    const cartpole = await serveScenarios(['cartpole']);
-    try {
-      const { body } = await ask(`${cartpole.url}/schema`);
-      expect(body.action.properties.action_id).toMatchObject({ type: 'integer', minimum: 0, maximum: 1 });
-    } finally {
-      await cartpole.stop(0);
-    }
-  });
+it('a discrete action is an action_id', async () => {
+  const cartpole = await serveScenarios(['cartpole']);
+  try {
+    const { body } = await ask(`${cartpole.url}/schema`);
+    expect(body.action.properties.action_id).toMatchObject({ type: 'integer', minimum: 0, maximum: 1 });
+  } finally {
+    await cartpole.stop(0);
+  }
 });

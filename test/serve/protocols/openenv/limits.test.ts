@@ -2,7 +2,7 @@
 
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import type { SessionLimits } from '../../../../src/serve/core/limits.js';
 import { Sessions } from '../../../../src/serve/core/sessions.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
@@ -30,41 +30,37 @@ async function serving(hinder?: Hindrance, limits: Partial<SessionLimits> = {}) 
 const reset = { type: 'reset', data: { seed: 1 } };
 const step = (message: string) => ({ type: 'step', data: { message } });
 
-describe('a step that takes too long', () => {
-  it('is answered in time, counts for nothing, and no late reply follows', async () => {
-    const { wait, open } = barrier();
-    // It does not stop when it is told to.
-    const { url } = await serving((what, action) => (what === 'step' && action === 'add 1' ? wait() : undefined));
-    const client = await FramesClient.connect(url);
-    await client.ask(reset);
-    const late = await client.ask(step('add 1'));
-    expect(late).toMatchObject({ type: 'error', data: { code: 'EXECUTION_ERROR', reason: 'STEP_DEADLINE' } });
-    expect(late.data.message).toMatch(/^Step deadline exceeded after [\d.]+ s; state unchanged\./);
-    open();
-    const { data } = await client.ask(step('add 7'));
-    expect(data.reward).toBe(7);
-    expect((await client.ask({ type: 'state' })).data).toMatchObject({ step_count: 1, return: 7 });
-    expect(client.unread).toBe(0);
-    await client.leave();
-  });
+it('a step that takes too long is answered in time, counts for nothing, and no late reply follows', async () => {
+  const { wait, open } = barrier();
+  // It does not stop when it is told to.
+  const { url } = await serving((what, action) => (what === 'step' && action === 'add 1' ? wait() : undefined));
+  const client = await FramesClient.connect(url);
+  await client.ask(reset);
+  const late = await client.ask(step('add 1'));
+  expect(late).toMatchObject({ type: 'error', data: { code: 'EXECUTION_ERROR', reason: 'STEP_DEADLINE' } });
+  expect(late.data.message).toMatch(/^Step deadline exceeded after [\d.]+ s; state unchanged\./);
+  open();
+  const { data } = await client.ask(step('add 7'));
+  expect(data.reward).toBe(7);
+  expect((await client.ask({ type: 'state' })).data).toMatchObject({ step_count: 1, return: 7 });
+  expect(client.unread).toBe(0);
+  await client.leave();
 });
 
-describe('a server that is full', () => {
-  it('says so after the wait, in the words of the reference, and the connection goes on', async () => {
-    const { url } = await serving(undefined, { slots: 1, slotWaitSeconds: 0 });
-    const [first, second] = [await FramesClient.connect(url), await FramesClient.connect(url)];
-    await first.ask(reset);
-    expect((await second.ask(reset)).data).toEqual({
-      message: 'Server at capacity: 1/1 sessions active. Cannot accept new connections.',
-      code: 'CAPACITY_REACHED',
-      active_sessions: 1,
-      max_sessions: 1,
-    });
-    expect((await second.ask({ type: 'state' })).data.step_count).toBe(0);
-    await first.leave();
-    await expect.poll(async () => (await second.ask(reset)).type).toBe('observation');
-    await second.leave();
+it('a server that is full says so after the wait, in the words of the reference, and the connection goes on', async () => {
+  const { url } = await serving(undefined, { slots: 1, slotWaitSeconds: 0 });
+  const [first, second] = [await FramesClient.connect(url), await FramesClient.connect(url)];
+  await first.ask(reset);
+  expect((await second.ask(reset)).data).toEqual({
+    message: 'Server at capacity: 1/1 sessions active. Cannot accept new connections.',
+    code: 'CAPACITY_REACHED',
+    active_sessions: 1,
+    max_sessions: 1,
   });
+  expect((await second.ask({ type: 'state' })).data.step_count).toBe(0);
+  await first.leave();
+  await expect.poll(async () => (await second.ask(reset)).type).toBe('observation');
+  await second.leave();
 });
 
 it('a session that was closed says so to the next message, and only then closes the connection', async () => {

@@ -113,13 +113,11 @@ describe('what is wrong', () => {
   });
 });
 
-describe('a connection', () => {
-  it('is a session, closed with it', async () => {
-    const client = await connected();
-    const { session_id: id } = (await client.ask({ type: 'state' })).data;
-    expect(server.sessions.list().some((session) => session.id === id)).toBe(true);
-    client.send({ type: 'close' });
-    expect(await client.closed).toBe(1000);
-    await expect.poll(() => server.sessions.list().some((session) => session.id === id)).toBe(false);
-  });
+it('a connection is a session, closed with it', async () => {
+  const client = await connected();
+  const { session_id: id } = (await client.ask({ type: 'state' })).data;
+  expect(server.sessions.list().some((session) => session.id === id)).toBe(true);
+  client.send({ type: 'close' });
+  expect(await client.closed).toBe(1000);
+  await expect.poll(() => server.sessions.list().some((session) => session.id === id)).toBe(false);
 });
