@@ -101,10 +101,10 @@ function fromRecords(training: Training, learner: ReplayLearner, budget: number)
   const { updatesPerRound } = training.settings.train;
   const updates = new ReplayUpdates(training, learner);
   const { generator, real, synthetic } = training.parts;
-  if (learner.gradientSteps === 0) learner.standardise?.((real.size > 0 ? real : synthetic).rows().obs);
   const round = async (rng: Rng) => {
     if (generator?.state.drawn === 0) await training.generate(generator, rng.split('generate'));
     const realRatio = generator?.realRatio ?? (synthetic.size === 0 ? 1 : 0);
+    if (learner.gradientSteps === 0) learner.standardise?.((realRatio > 0 ? real : synthetic).rows().obs);
     const count = Math.min(updatesPerRound, budget - training.counters.updates);
     const phase = training.ports.phase('learn', count, 'updates');
     await updates.learn(count, realRatio, rng.split('learn'), (n) => phase.advance(n));

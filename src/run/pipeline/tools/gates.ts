@@ -222,12 +222,15 @@ function recordedReads({ domain, experience }: Suited): ExperienceStep[] {
  * @throws CHECKPOINT_CORRUPT where this run's file is damaged
  */
 async function measured<T extends object>(
-  { out, earlier = [], log }: GateContext,
+  { out, earlier = [], log, scenario }: GateContext,
   name: string,
   dependsOn: object,
   measure: () => Promise<T>,
 ): Promise<T> {
-  const identity = contentHash(dependsOn);
+  const { llm, roles } = scenario.config;
+  // A model of the same name on another server may be another.
+  const servers = [llm, ...Object.values(roles)].flatMap((one) => one?.url ?? []);
+  const identity = contentHash({ ...dependsOn, servers });
   for (const run of [out, ...earlier]) {
     const file = join(run, name);
     if (!existsSync(file)) continue;
