@@ -119,7 +119,7 @@ function reportOf(
           formatDuration(arm.wallSeconds),
           arm.simulatedTransitions > 0 ? formatCount(arm.simulatedTransitions) : '–',
         ]),
-        note: `Steps: median of ${seedsText(seeds)} [least – most], evaluations not counted. Return: mean ± standard deviation over final episodes, of which none decided when to stop. "${MANY_UPDATES_ARM}" is the learner with all the gradient updates and nothing simulated: what simulation is worth beyond learning more often.`,
+        note: `Steps: ${seedsText(seeds)}${seeds === 1 ? '' : ' [least – most]'}, evaluations not counted. Return: mean ± standard deviation over final episodes, of which none decided when to stop. "${MANY_UPDATES_ARM}" is the learner with all the gradient updates and nothing simulated: what simulation is worth beyond learning more often.`,
       },
       { kind: 'facts', rows: [['policy', `${policy.checkpoint} ("${policy.arm}", seed ${policy.seed})`]] },
       {
@@ -157,23 +157,23 @@ export function breakEvenText(breakEven: BreakEven): string {
 
 function lead({ best, ratio }: WarmStart, threshold: number, seeds: number): string {
   const goal = `a mean real return of ${formatNumber(threshold)}`;
-  const medians = `median of ${seedsText(seeds)}`;
-  if (best === null) return `No baseline reached ${goal} within its budget of real steps (${medians}).`;
-  if (ratio === null) return `The dream did not reach ${goal} within its budget of real steps (${medians}).`;
+  if (best === null) return `No baseline reached ${goal} within its budget of real steps (${seedsText(seeds)}).`;
+  if (ratio === null) return `The dream did not reach ${goal} within its budget of real steps (${seedsText(seeds)}).`;
   const more = ratio >= 1 ? `${formatNumber(ratio)} times fewer` : `${formatNumber(1 / ratio)} times more`;
-  return `To reach ${goal}, the policy that learned in the dream needed ${more} real steps than the best baseline, "${best}" (medians of ${seedsText(seeds)}).`;
+  return `To reach ${goal}, the policy that learned in the dream needed ${more} real steps than the best baseline, "${best}" (${seedsText(seeds)}).`;
 }
 
 function seedsText(seeds: number): string {
-  return seeds === 1 ? '1 seed' : `${seeds} seeds`;
+  return seeds === 1 ? 'one seed' : `medians of ${seeds} seeds`;
 }
 
 function stepsText(steps: readonly (number | null)[]): string {
   const middle = medianSteps(steps);
   const reached = steps.filter((value) => value !== null);
   if (reached.length === 0) return 'not reached';
-  const range = `[${formatCount(Math.min(...reached))} – ${formatCount(Math.max(...reached))}]`;
+  const range =
+    steps.length === 1 ? '' : ` [${formatCount(Math.min(...reached))} – ${formatCount(Math.max(...reached))}]`;
   const missing =
     reached.length < steps.length ? `, ${steps.length - reached.length} of ${steps.length} not reached` : '';
-  return `${middle === null ? '–' : formatCount(middle)} ${range}${missing}`;
+  return `${middle === null ? '–' : formatCount(middle)}${range}${missing}`;
 }
