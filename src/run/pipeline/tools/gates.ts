@@ -228,15 +228,16 @@ async function measured<T extends object>(
   measure: () => Promise<T>,
 ): Promise<T> {
   const { llm, roles } = scenario.config;
-  // A model of the same name on another server may be another.
-  const servers = [llm, ...Object.values(roles)].flatMap((one) => one?.url ?? []);
-  const identity = contentHash({ ...dependsOn, servers });
+  const identity = contentHash(dependsOn);
+  // A model of the same name on another server may be another; where kept replies are read no server answers.
+  const servers = contentHash([llm, ...Object.values(roles)].flatMap((one) => one?.url ?? []));
+  const isReplay = llm?.cache?.mode === 'replay';
   for (const run of [out, ...earlier]) {
     const file = join(run, name);
     if (!existsSync(file)) continue;
     try {
-      const kept = readSealed(file, z.custom<T & { readonly identity?: string }>());
-      if (kept.identity !== identity) continue;
+      const kept = readSealed(file, z.custom<T & { readonly identity?: string; readonly servers?: string }>());
+      if (kept.identity !== identity || (kept.servers !== servers && !isReplay)) continue;
       if (run === out) return kept;
       log(`${name} is that of ${run}, as nothing that it depends on has changed; reverie audit measures anew.`);
       await writeFileAtomic(join(out, name), sealedText(kept));
@@ -247,7 +248,7 @@ async function measured<T extends object>(
     }
   }
   const report = await measure();
-  await writeFileAtomic(join(out, name), sealedText({ ...report, identity }));
+  await writeFileAtomic(join(out, name), sealedText({ ...report, identity, servers }));
   return report;
 }
 
