@@ -25,7 +25,7 @@ export interface Reservation {
 export class Budget {
   /** What each of those who asked has spent. */
   readonly spentBy: Record<string, Cost> = {};
-  /** In whose name all is spent now, whoever asks. */
+  /** Who pays for all that is spent now, no matter which role asks. */
   payer: string | undefined;
   private spentSoFar: Cost = NO_COST;
   private reserved: Cost = NO_COST;

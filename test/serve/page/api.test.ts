@@ -110,7 +110,7 @@ describe('runs', () => {
   });
 });
 
-it('whoever is no operator sees nothing of it', async () => {
+it('users who are not operators see nothing of it', async () => {
   const tokens = [tokenOf('trainer', false), tokenOf('boss', true)];
   const guarded = await serveScenarios(['pendulum'], { tokens, runs: root });
   const status = async (path: string, token?: string) => {
