@@ -1,13 +1,13 @@
 // What a dream is worth to a learner of numbers, by training runs that are kept case by case (study-cases.ts), so that a study goes on where
-// it was: with bodies, budgets and arms as parameters. REVERIE_BENCH_BODIES and REVERIE_BENCH_SEEDS (comma-separated) choose what a
-// sitting measures. Bodies are folders of `benchmarks/bodies`, whose scenarios say `env`, some of them `threshold`, and nothing else.
+// it was: with bodies, budgets and arms as parameters. REVERIE_BENCH_BODIES, REVERIE_BENCH_SEEDS and REVERIE_BENCH_ARMS (separated by
+// semicolons, as names of arms have commas) choose what a sitting measures. Bodies are folders of `benchmarks/bodies`, whose scenarios say `env`, some of them `threshold`, and nothing else.
 
 import { Rng } from '../src/core/rng.js';
 import { environments } from '../src/env/environments.js';
 import { learners } from '../src/rl/learners.js';
 import type { BenchmarkContext, BenchmarkModule } from './benchmark.js';
 import { bootstrap, mean, median } from './measure.js';
-import { chosen, measuredCase, type StudyCase, studyOf } from './study-cases.js';
+import { areaOf, chosen, measuredCase, type StudyCase, studyOf } from './study-cases.js';
 import { UNLEARNABLE } from './unlearnable.js';
 
 type Arms = Readonly<Record<string, readonly string[]>>;
@@ -16,6 +16,7 @@ const SEEDS = ['50', '51', '52', '53', '54'];
 const RESAMPLES = 10_000;
 const DREAM = 'dream';
 const SAC_ONCE = { 'SAC, 1 update': ['train.mode=real'] };
+const SAC_TWENTY = { 'SAC, 20 updates': ['train.mode=real', 'train.updatesPerStep=20'] };
 const SAC_AS_MANY = { 'SAC, as many updates': ['replay.realRatio=1'] };
 
 interface Asked {
@@ -29,12 +30,16 @@ interface Asked {
 async function casesOf({ id, bodies, budgets, arms }: Asked, { quick, root, log }: BenchmarkContext) {
   const study = await studyOf(root, id, quick);
   const seeds = (quick ? ['50'] : chosen(SEEDS, 'REVERIE_BENCH_SEEDS')).map(Number);
+  const names = quick ? Object.keys(arms) : chosen(Object.keys(arms), 'REVERIE_BENCH_ARMS', ';');
   const cases: (StudyCase & { readonly budget: number })[] = [];
   for (const seed of seeds) {
     for (const budget of budgets) {
       for (const body of bodies) {
-        for (const [arm, set] of Object.entries(arms))
-          cases.push({ ...(await measuredCase(study, root, { body, arm, seed, budget, set }, log)), budget });
+        for (const arm of names)
+          cases.push({
+            ...(await measuredCase(study, root, { body, arm, seed, budget, set: arms[arm] }, log)),
+            budget,
+          });
       }
     }
   }
@@ -69,8 +74,7 @@ const TEN_BODIES = [
 export const warmStart: BenchmarkModule = {
   async run(context) {
     const bodies = context.quick ? ['pendulum'] : chosen(TEN_BODIES, 'REVERIE_BENCH_BODIES');
-    const twenty = { 'SAC, 20 updates': ['train.mode=real', 'train.updatesPerStep=20'] };
-    const arms: Arms = { [DREAM]: [], ...SAC_ONCE, ...twenty, ...SAC_AS_MANY };
+    const arms: Arms = { [DREAM]: [], ...SAC_ONCE, ...SAC_TWENTY, ...SAC_AS_MANY };
     const budget = context.quick ? 300 : 10_000;
     const { seeds, cases } = await casesOf({ id: 'warm-start.default', bodies, budgets: [budget], arms }, context);
     const bodyRatio = (body: string, drawn: (values: readonly number[]) => readonly number[]) => {
@@ -84,41 +88,90 @@ export const warmStart: BenchmarkModule = {
   },
 };
 
+/** Ours by their defaults: what is compared is the better of them. */
+const OURS: Arms = { [DREAM]: [], planner: ['rl.algorithm=pets'] };
+
+const onReal = (name: string) => {
+  const updates = learners.get(name).updatesPerStep;
+  return ['train.mode=real', `rl.algorithm=${name}`, `train.updatesPerStep=${updates}`];
+};
+const BASELINES: Arms = {
+  ...SAC_ONCE,
+  ...SAC_TWENTY,
+  REDQ: onReal('redq'),
+  DroQ: onReal('droq'),
+};
+
 /**
- * Return after so many real steps by defaults alone: the dream ÷ the best baseline, which is the one with the highest mean return over the
- * seeds. Few steps, as REDQ takes the gradient steps of ten critics twenty times for each.
+ * Area under the curve of returns over real steps by defaults alone: the dream or the planner ÷ the best baseline, each the one with the
+ * largest mean area over the seeds.
  */
 export function dreamVsBest(body: string): BenchmarkModule {
-  const learner = (name: string) => {
-    const updates = learners.get(name).updatesPerStep;
-    return ['train.mode=real', `rl.algorithm=${name}`, `train.updatesPerStep=${updates}`];
-  };
   return {
     async run(context) {
-      const all = { ...SAC_ONCE, ...SAC_AS_MANY, REDQ: learner('redq'), DroQ: learner('droq') };
-      const arms: Arms = { [DREAM]: [], ...(context.quick ? SAC_ONCE : all) };
-      const budget = context.quick ? 1200 : 5_000;
-      const asked = { id: `dream-vs-best.${body}`, bodies: [body], budgets: [budget], arms };
+      const arms = context.quick ? { [DREAM]: [], ...SAC_ONCE } : { ...OURS, ...BASELINES };
+      const budget = context.quick ? 1200 : 30_000;
+      const every = `train.evalEvery=${context.quick ? 300 : 1_000}`;
+      const asked = { id: `dream-vs-best.${body}`, bodies: [body], budgets: [budget], arms: withEach(arms, every) };
       const { seeds, cases } = await casesOf(asked, context);
-      const returns = Object.fromEntries(
-        Object.keys(arms).map((arm) => [arm, cases.filter((one) => one.arm === arm).map((one) => one.lastReturn!)]),
+      const names = [...new Set(cases.map(({ arm }) => arm))];
+      const areas = Object.fromEntries(
+        names.map((arm) => [arm, cases.filter((one) => one.arm === arm).map(({ points }) => areaOf(points))]),
       );
-      const ratioOf = (places: readonly number[]) => {
-        const average = (arm: string) => mean(places.map((place) => returns[arm][place]));
-        return (
-          average(DREAM) /
-          Math.max(
-            ...Object.keys(returns)
-              .filter((arm) => arm !== DREAM)
-              .map(average),
-          )
-        );
-      };
-      const found = bootstrap([...seeds.keys()], ratioOf);
-      return { ...found, n: seeds.length, raw: { body, seeds, budget, returns, cases } };
+      const found = bootstrap([...seeds.keys()], (places) => {
+        const best = (own: readonly string[]) =>
+          Math.max(...own.map((arm) => mean(places.map((place) => areas[arm][place]))));
+        return best(names.filter((arm) => arm in OURS)) / best(names.filter((arm) => !(arm in OURS)));
+      });
+      return { ...found, n: seeds.length, raw: { body, seeds, budget, areas, cases } };
     },
   };
 }
+
+function withEach(arms: Arms, ...set: readonly string[]): Arms {
+  return Object.fromEntries(Object.entries(arms).map(([arm, own]) => [arm, [...own, ...set]]));
+}
+
+/** MBPO's body with its published curve: 1,500 is a hop, 2,500 a run of them. */
+const HOPS = [1_500, 2_500];
+
+/**
+ * Real steps of hopper to a return of ten evaluation episodes: the best baseline, by its published settings or by the defaults of the
+ * dream ÷ the dream by its defaults; medians over seeds, the lesser of two returns. A run that never got there counts as its whole budget.
+ */
+export const mbpoHopper: BenchmarkModule = {
+  async run(context) {
+    const published: Arms = {
+      'SAC, 1 update, published': ['train.mode=real', 'rl.preset=sac'],
+      'SAC, 20 updates, published': ['train.mode=real', 'rl.preset=sac', 'train.updatesPerStep=20'],
+      'REDQ, published': ['train.mode=real', 'rl.preset=redq'],
+      'DroQ, published': ['train.mode=real', 'rl.preset=droq'],
+    };
+    const arms = context.quick ? { [DREAM]: [], ...SAC_ONCE } : { [DREAM]: [], ...BASELINES, ...published };
+    const budget = context.quick ? 600 : 60_000;
+    const each = [
+      `train.threshold=${HOPS[1]}`,
+      `train.evalEvery=${context.quick ? 300 : 1_000}`,
+      'train.evalEpisodes=10',
+    ];
+    const asked = { id: 'mbpo.hopper', bodies: ['hopper'], budgets: [budget], arms: withEach(arms, ...each) };
+    const { seeds, cases } = await casesOf(asked, context);
+    const baselines = [...new Set(cases.map(({ arm }) => arm))].filter((arm) => arm !== DREAM);
+    const byReturn = HOPS.map((least) => {
+      const steps = (arm: string) =>
+        cases
+          .filter((one) => one.arm === arm)
+          .map(({ points, realSteps }) => points.find(([, found]) => found >= least)?.[0] ?? realSteps);
+      const ratio = resampled((drawn) => {
+        const middle = (arm: string) => median([...drawn(steps(arm))]);
+        return Math.min(...baselines.map(middle)) / middle(DREAM);
+      });
+      return { least, ...ratio, steps: Object.fromEntries([DREAM, ...baselines].map((arm) => [arm, steps(arm)])) };
+    });
+    const { value, low, high } = byReturn.reduce((a, b) => (b.value < a.value ? b : a));
+    return { value, low, high, n: seeds.length, raw: { seeds, budget, byReturn, cases } };
+  },
+};
 
 /**
  * What a dream costs where the world cannot be learned: return with the dream by its defaults ÷ without it, at as many real steps and

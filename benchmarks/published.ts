@@ -20,7 +20,7 @@ import type { BenchmarkContext, BenchmarkModule } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
 import { keepReport } from './pages.js';
 import { PythonPeer } from './python-peer.js';
-import { askedDevice, type CaseName, chosen, type Study, studyOf } from './study-cases.js';
+import { areaOf, askedDevice, type CaseName, chosen, type Point, type Study, studyOf } from './study-cases.js';
 
 const ID = 'learners.published';
 
@@ -87,8 +87,6 @@ const REQUIREMENTS = [
 ];
 const EPISODES = 5;
 const RANDOM_EPISODES = 100;
-
-type Point = readonly [steps: number, meanReturn: number];
 
 interface CurveCase extends CaseName {
   readonly points: readonly Point[];
@@ -255,14 +253,6 @@ async function keepRows(path: string, { config }: Scenario, folder: string): Pro
   await buffer.save(folder);
 }
 
-/** Area under a curve, as the mean return over its steps, above that of a random policy. */
-export function areaOf(points: readonly Point[], random: number): number {
-  let area = 0;
-  for (let i = 1; i < points.length; i++)
-    area += ((points[i][1] + points[i - 1][1]) / 2) * (points[i][0] - points[i - 1][0]);
-  return area / (points.at(-1)![0] - points[0][0]) - random;
-}
-
 interface Pair {
   readonly learner: string;
   readonly body: string;
@@ -275,7 +265,7 @@ interface Pair {
 export function ratioOf({ random, ours, reference }: Pick<Pair, 'random' | 'ours' | 'reference'>) {
   const ends = [...ours, ...reference].map(({ points }) => `${points[0][0]} to ${points.at(-1)![0]}`);
   if (new Set(ends).size > 1) throw new Error(`Curves of different steps: ${[...new Set(ends)].join('; ')}.`);
-  const areas = [ours, reference].map((cases) => cases.map(({ points }) => areaOf(points, random)));
+  const areas = [ours, reference].map((cases) => cases.map(({ points }) => areaOf(points) - random));
   return bootstrap([...ours.keys()], (places) => {
     const [own, other] = areas.map((side) => mean(places.map((place) => side[place])));
     return own / other;
@@ -285,7 +275,7 @@ export function ratioOf({ random, ours, reference }: Pick<Pair, 'random' | 'ours
 function reportOf(pairs: readonly Pair[]): Report {
   const text = (value: number) => value.toPrecision(3);
   const areas = (cases: readonly CurveCase[], random: number) =>
-    text(mean(cases.map(({ points }) => areaOf(points, random))));
+    text(mean(cases.map(({ points }) => areaOf(points) - random)));
   return {
     title: 'Learners against reference implementations',
     blocks: [

@@ -22,6 +22,8 @@ export interface CaseName {
   readonly device?: 'native';
 }
 
+export type Point = readonly [steps: number, meanReturn: number];
+
 /** One finished training run. */
 export interface StudyCase extends CaseName {
   /** Null where the threshold was not reached. */
@@ -29,6 +31,8 @@ export interface StudyCase extends CaseName {
   readonly realSteps: number;
   /** Mean of the last evaluation. */
   readonly lastReturn: number | null;
+  /** Of every evaluation. */
+  readonly points: readonly Point[];
   readonly wallSeconds: number;
   readonly shutRounds: number;
 }
@@ -64,6 +68,14 @@ function parsed<Case>(line: string): Case[] {
   }
 }
 
+/** Area under a curve, as the mean return over its steps. */
+export function areaOf(points: readonly Point[]): number {
+  let area = 0;
+  for (let i = 1; i < points.length; i++)
+    area += ((points[i][1] + points[i - 1][1]) / 2) * (points[i][0] - points[i - 1][0]);
+  return area / (points.at(-1)![0] - points[0][0]);
+}
+
 /** The study of the repository at `root`. What is quick measures nothing, and nothing of it is kept. */
 export async function studyOf<Case extends CaseName = StudyCase>(
   root: string,
@@ -74,10 +86,10 @@ export async function studyOf<Case extends CaseName = StudyCase>(
 }
 
 /** What a sitting is to measure: names and seeds from the environment, all unless given. */
-export function chosen(all: readonly string[], variable: string): readonly string[] {
+export function chosen(all: readonly string[], variable: string, separator = ','): readonly string[] {
   const asked = process.env[variable];
   if (!asked) return all;
-  const names = asked.split(',').map((name) => name.trim());
+  const names = asked.split(separator).map((name) => name.trim());
   const unknown = names.filter((name) => !all.includes(name));
   if (unknown.length > 0) throw new Error(`${variable} names ${unknown.join(', ')}; there are: ${all.join(', ')}.`);
   return names;
@@ -123,8 +135,9 @@ export async function measuredCase(
     });
     const { realStepsToThreshold, realSteps, wallSeconds, evaluations, dream } = result;
     const lastReturn = evaluations.at(-1)?.meanReturn ?? null;
+    const points = evaluations.map((one): Point => [one.realSteps, Number(one.meanReturn.toFixed(2))]);
     const figures = { realStepsToThreshold, realSteps, lastReturn, wallSeconds, shutRounds: dream?.shutRounds ?? 0 };
-    const found = { body, arm, seed, hash, ...on, ...figures };
+    const found = { body, arm, seed, hash, ...on, ...figures, points };
     await study.keep(found);
     const steps = realStepsToThreshold ?? `not in ${realSteps}`;
     log(`${body}, ${arm}, seed ${seed}: ${steps} real steps, return ${lastReturn}, ${Math.round(wallSeconds)} s`);
