@@ -115,6 +115,16 @@ describe('a scenario', () => {
     },
   );
 
+  it('has the published settings of a model, and of how it is simulated with, beside those of a learner', async () => {
+    const set = ['rl.preset=mbpo', 'model.preset=mbpo', 'model.patience=3', 'rollout.horizon=5'];
+    const { config } = await loadScenario(written(`${PLAIN}model: { members: 3, elites: 2 }\n`), { set });
+    expect(config.model).toMatchObject({ preset: 'mbpo', members: 7, hidden: [200, 200, 200, 200], patience: 3 });
+    expect(config.rollout).toMatchObject({ horizon: 5, startsPerRound: 100_000, disagreementLimit: null });
+    expect(config.replay.realRatio).toBe(0.05);
+    expect(config.train).toMatchObject({ refitEvery: 250, updatesPerRound: 5000 });
+    expect((await failure(PLAIN, { set: ['model.preset=pets'] })).message).toContain('"mbpo"');
+  });
+
   it('refuses a preset of another learner, and one that is not there', async () => {
     expect((await failure(PLAIN, { set: ['rl={preset: redq, algorithm: sac}'] })).message).toContain(
       '"rl.preset" is "redq"',

@@ -62,6 +62,10 @@ const settled = {
 /** What a scenario says: some of it may be left to the body and the data. */
 const asked = {
   ...settled,
+  preset: z
+    .enum(['mbpo'])
+    .optional()
+    .describe('published settings, of `model`, `rollout`, `replay` and `train`, below those given beside them'),
   hidden: orAuto(settled.hidden, 'layer widths; auto: by the elements of an observation and an action'),
   batchSize: orAuto(settled.batchSize, 'rows a gradient step; auto: 32 for little data, 256 for much'),
   learnReward: orAuto(
@@ -123,9 +127,10 @@ interface EnsembleCircumstances {
 /** The settings with nothing left open. */
 export function settleEnsembleConfig(section: EnsembleSection, circumstances: EnsembleCircumstances): EnsembleConfig {
   const { spaces, rows = Number.POSITIVE_INFINITY, hasEnds = false, known = {} } = circumstances;
-  const { hidden, batchSize, learnReward, learnTermination } = section;
+  const { preset: _, ...rest } = section;
+  const { hidden, batchSize, learnReward, learnTermination } = rest;
   return {
-    ...section,
+    ...rest,
     hidden: hidden === 'auto' ? widthsFor(rowShape(spaces).inputDim) : hidden,
     batchSize: batchSize === 'auto' ? batchFor(rows) : batchSize,
     learnReward: learnReward === 'auto' ? known.reward === undefined : learnReward,
