@@ -119,7 +119,7 @@ export function nativeWidth(): string {
   if (widths.includes(wanted)) return wanted;
   const problem = `REVERIE_NATIVE_WIDTH is "${wanted}", and this processor has ${widths.join(', ')}`;
   throw reverieError('DEVICE_UNAVAILABLE', {
-    problem: `The device native cannot be used: ${problem}.`,
+    problem: `The device simd cannot be used: ${problem}.`,
     hint: 'Leave it unset for the best there is.',
   });
 }
@@ -132,7 +132,7 @@ export function nativeWidths(): readonly string[] {
     const { problem, hint } = (error as ReverieError).values ?? {};
     throw reverieError(
       'DEVICE_UNAVAILABLE',
-      { problem: `The device native cannot be used: ${problem ?? (error as Error).message}.`, hint: hint ?? '' },
+      { problem: `The device simd cannot be used: ${problem ?? (error as Error).message}.`, hint: hint ?? '' },
       error,
     );
   }

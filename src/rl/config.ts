@@ -28,16 +28,16 @@ const tau = (share: number) =>
 
 /** What all soft actor-critics are told. */
 const SOFT_KEYS = {
-  hidden: orAuto(layerSizes).describe('Layer widths; `auto`: [64, 64] for a small body, else [256, 256].'),
+  hidden: orAuto(layerSizes).describe('Layer widths; `auto`: [64, 64] for up to 24 elements of an observation and an action, else [256, 256].'),
   activation: activation.default('relu').describe(ACTIVATION),
-  lr: orAuto(rate).describe('Step size of Adam, for all that is learned; `auto`: 0.001 for a small body, else 0.0003.'),
+  lr: orAuto(rate).describe('Step size of Adam, for all that is learned; `auto`: 0.001 for as many, else 0.0003.'),
   gamma,
-  batchSize: orAuto(z.int().min(1)).describe('Rows of a gradient step; `auto`: 64 for a small body, else 256.'),
+  batchSize: orAuto(z.int().min(1)).describe('Rows of a gradient step; `auto`: 64 for as many, else 256.'),
   targetEntropy: z
     .union([z.literal('auto'), z.number(), z.record(z.string(), z.number())])
     .default('auto')
     .describe(
-      'Entropy the temperature steers to, nats of the action normalised to [-1, 1]: a number, or numbers by `env.id` (minus the elements of an action for others); `auto`: minus the elements of an action for a small body (12 elements of an observation and an action at most), else half of that.',
+      'Entropy the temperature steers to, nats of the action normalised to [-1, 1]: a number, or numbers by `env.id` (minus the elements of an action for others); `auto`: minus the elements of an action for up to 12 elements of an observation and an action, else half of that.',
     ),
   initAlpha: rate.default(0.2).describe('Temperature at the start: how much entropy counts against reward.'),
   rewardScale: rate.default(1).describe('Rewards are multiplied by this before they are learned from.'),

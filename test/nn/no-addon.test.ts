@@ -25,7 +25,7 @@ describe('without the addon', () => {
     const hint = expect.stringContaining('node scripts/build-native.mjs');
     await expect(door.requireDevice({ kind: 'native', precision: 'fp32' })).rejects.toMatchObject({
       ...{ code: 'DEVICE_UNAVAILABLE', hint },
-      message: 'The device native cannot be used: the addon is not compiled.',
+      message: 'The device simd cannot be used: the addon is not compiled.',
     });
     await expect(door.requireDevice({ kind: 'cuda', precision: 'tf32' })).rejects.toMatchObject({
       ...{ code: 'CUDA_UNAVAILABLE', hint },

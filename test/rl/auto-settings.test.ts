@@ -14,8 +14,9 @@ describe('what is left open in the settings of a learner', () => {
   it.each([
     ['a small body', body(3, 1), { hidden: [64, 64], batchSize: 64, lr: 1e-3, targetEntropy: -1, gamma: 0.99 }],
     ['the largest small one', body(10, 2), { hidden: [64, 64], batchSize: 64, targetEntropy: -2 }],
-    ['one more element', body(11, 2), { hidden: [256, 256], batchSize: 256, lr: 3e-4, targetEntropy: -1 }],
-    ['hopper', body(11, 3, { stepSeconds: 0.008 }), { hidden: [256, 256], targetEntropy: -1.5, gamma: 0.997 }],
+    ['one more element', body(11, 2), { hidden: [64, 64], targetEntropy: -1 }],
+    ['hopper', body(11, 3, { stepSeconds: 0.008 }), { hidden: [64, 64], targetEntropy: -1.5, gamma: 0.997 }],
+    ['a large body', body(19, 6), { hidden: [256, 256], batchSize: 256, lr: 3e-4, targetEntropy: -3 }],
     ['reacher', body(10, 2, { stepSeconds: 0.02 }), { gamma: 0.9926 }],
     ['long steps', body(17, 6, { stepSeconds: 0.05 }), { targetEntropy: -3, gamma: 0.99 }],
   ])('is decided for %s', (_, spaces, expected) => {
