@@ -63,7 +63,8 @@ const LEARNERS: Readonly<Record<string, Learner>> = {
   },
   'td3-bc': {
     reference: 'plain PyTorch, by its paper',
-    budgets: { pendulum: 5_000, 'inverted-pendulum': 5_000, hopper: 20_000, 'half-cheetah': 20_000 },
+    // Where the records of SAC's first steps are too poor to learn from, a ratio says nothing: not pendulum.
+    budgets: { hopper: 20_000, 'half-cheetah': 20_000 },
     set: (budget) => [
       ...['train.mode=offline', 'rl.algorithm=td3-bc', 'rl.gamma=0.99', `train.offlineUpdates=${budget}`],
       'train.updatesPerRound=500',
@@ -201,7 +202,6 @@ async function askedOf(learner: string, body: string, seed: number, { root, quic
     ...of(budget),
     `train.evalEpisodes=${EPISODES}`,
     ...(quick ? ['train.initialRandomSteps=200', 'train.evalEvery=100', 'train.updatesPerStep=1'] : []),
-    ...(quick && learner === 'td3-bc' ? ['train.updatesPerRound=100'] : []),
   ];
   const loaded = await loadScenario(scenario, { set });
   const env = await makeEnvironment(loaded.config.env);
@@ -308,7 +308,7 @@ export const learnersPublished: BenchmarkModule = {
     const { root, quick } = context;
     const seeds = (quick ? ['0'] : chosen(['0', '1', '2', '3', '4'], 'REVERIE_BENCH_SEEDS')).map(Number);
     const bodies = quick ? ['pendulum'] : chosen(Object.keys(BODIES), 'REVERIE_BENCH_BODIES');
-    const learners = quick ? ['sac', 'td3-bc'] : chosen(Object.keys(LEARNERS), 'REVERIE_BENCH_LEARNERS');
+    const learners = quick ? ['sac', 'droq'] : chosen(Object.keys(LEARNERS), 'REVERIE_BENCH_LEARNERS');
     const sitting = new Sitting(await studyOf<CurveCase>(root, ID, quick), context);
     const pairs: (Pair & { readonly ours: CurveCase[]; readonly reference: CurveCase[] })[] = [];
     try {
