@@ -1,6 +1,5 @@
 // Where each `auto` of a learner's settings is decided, by the body it learns to move: the same for every learner and way of training, so
-// that a comparison of two is fair. Networks of 64 units were found best on small bodies, and as good as the published 256 on hopper for a
-// twentieth of the time; larger bodies than the usual ones of MuJoCo get the published sizes.
+// that a comparison of two is fair. Layers of 64 were found best on small bodies, and on hopper as good as the published 256; larger bodies get those.
 
 import type { Decided } from './config.js';
 import { type Spaces, spaceDim } from './spaces.js';
@@ -24,15 +23,14 @@ const [LEAST_GAMMA, MOST_GAMMA] = [0.99, 0.997];
 /** What is decided of `settings`, and why. */
 export function decisionsOf(settings: object, { observationSpace, actionSpace, id, stepSeconds }: Spaces): Decision[] {
   const [observed, moved] = [spaceDim(observationSpace), spaceDim(actionSpace)];
-  const elements = observed + moved;
-  const isSmall = elements <= SMALL;
+  const isSmall = observed + moved <= SMALL;
   const size = `${observed} elements of an observation and ${moved} of an action`;
   const { targetEntropy } = settings as { readonly targetEntropy?: 'auto' | number | Readonly<Record<string, number>> };
   const ofBody = typeof targetEntropy === 'object' ? (targetEntropy[id ?? ''] ?? -moved) : undefined;
   const discount = Math.min(MOST_GAMMA, Math.max(LEAST_GAMMA, 1 - (stepSeconds ?? 1) / HORIZON_SECONDS));
   const duration = stepSeconds === undefined ? 'how long a step takes is not known' : `a step takes ${stepSeconds} s`;
   const decided: Decision[] = [
-    ...Object.entries(elements <= MIDDLE ? NARROW : WIDE).map(([key, value]) => ({ key, value, reason: size })),
+    ...Object.entries(observed + moved <= MIDDLE ? NARROW : WIDE).map(([key, value]) => ({ key, value, reason: size })),
     { key: 'targetEntropy', value: ofBody ?? (isSmall ? -moved : -moved / 2), reason: ofBody ? `of ${id}` : size },
     { key: 'gamma', value: Number(discount.toFixed(4)), reason: duration },
   ];

@@ -28,7 +28,7 @@ const tau = (share: number) =>
 
 /** What all soft actor-critics are told. */
 const SOFT_KEYS = {
-  hidden: orAuto(layerSizes).describe('Layer widths; `auto`: [64, 64] for up to 24 elements of an observation and an action, else [256, 256].'),
+  hidden: orAuto(layerSizes).describe('Layer widths; `auto`: 64 twice for up to 24 elements seen or moved, else 256.'),
   activation: activation.default('relu').describe(ACTIVATION),
   lr: orAuto(rate).describe('Step size of Adam, for all that is learned; `auto`: 0.001 for as many, else 0.0003.'),
   gamma,

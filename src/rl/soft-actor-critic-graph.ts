@@ -106,7 +106,7 @@ export function criticValues(shape: CriticShape, params: Values, obs: Value, act
   return squeeze(linear(x, params[`critic.w${layers}`], params[`critic.b${layers}`]), [2]);
 }
 
-/** Rows to mean 0 and variance 1 (Ba et al., 1607.06450), without gain and shift: the next layer can hold those. */
+/** Rows to mean 0 and variance 1 (Ba et al., 1607.06450), without the gain and shift that DroQ's code has. */
 function layerNorm(x: Value): Value {
   const centred = sub(x, reduceMean(x, [-1], true));
   const precision = div(1, sqrt(add(reduceMean(square(centred), [-1], true), 1e-5)));
