@@ -75,6 +75,14 @@ const LEARNERS: Readonly<Record<string, Learner>> = {
     budgets: { pendulum: 2_000, 'inverted-pendulum': 2_000, hopper: 10_000 },
     set: few('droq'),
   },
+  mbpo: {
+    reference: 'mbrl-lib',
+    budgets: { 'inverted-pendulum': 3_000, hopper: 10_000 },
+    set: (budget) => [
+      ...['rl.preset=mbpo', 'model.preset=mbpo', `train.realSteps=${budget}`],
+      ...['train.initialRandomSteps=1000', 'train.evalEvery=250'],
+    ],
+  },
   redq: {
     reference: 'plain PyTorch, by its paper',
     budgets: { pendulum: 2_000, 'inverted-pendulum': 2_000, hopper: 10_000 },
@@ -86,6 +94,8 @@ const LEARNERS: Readonly<Record<string, Learner>> = {
 const REQUIREMENTS = [
   ...['torch==2.15.0', 'numpy==2.4.6', 'gymnasium==1.4.0', 'mujoco==4.0.0'],
   ...['stable-baselines3==2.9.2', 'sbx-rl==0.28.0', 'imageio==2.38.1'],
+  // Of mbrl-lib, which its script adds.
+  ...['hydra-core==1.3.8', 'omegaconf==2.3.1', 'termcolor==3.3.0', 'tqdm==4.70.1', 'matplotlib==3.11.2'],
 ];
 const EPISODES = 5;
 const RANDOM_EPISODES = 100;

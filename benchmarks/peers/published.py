@@ -1,6 +1,6 @@
 """Reference learners on Gymnasium's bodies: return over steps, for the settings that ours were given (benchmarks/published.ts).
 
-SAC and PPO are Stable-Baselines3's, DroQ is SBX's; REDQ and TD3+BC are plain PyTorch (torch_redq.py, torch_td3_bc.py), written from their
+SAC and PPO are Stable-Baselines3's, DroQ is SBX's, MBPO mbrl-lib's; REDQ and TD3+BC are plain PyTorch (torch_redq.py, torch_td3_bc.py), written from their
 papers and the authors' public code.
 """
 
@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 import torch
 
+import mbrl_mbpo
 import torch_redq
 import torch_td3_bc
 from peer import serve
@@ -47,7 +48,7 @@ def train(learner, body, seed, rl, train, episodes, records=None):
     def note(steps, act):
         points.append([steps, evaluated(judge, act, episodes, 100_000 + 1000 * seed + len(points))])
 
-    run = {"sac": sac, "droq": droq, "ppo": ppo, "redq": torch_redq.run, "td3-bc": torch_td3_bc.run}[learner]
+    run = {"sac": sac, "droq": droq, "ppo": ppo, "redq": torch_redq.run, "td3-bc": torch_td3_bc.run, "mbpo": mbrl_mbpo.run}[learner]
     run(body, seed, rl, train, note, records)
     names = ["gymnasium", "mujoco", "torch", "stable-baselines3", "sbx-rl", "jax"]
     return {"points": points, "versions": {name: importlib.metadata.version(name) for name in names}}
