@@ -1,6 +1,7 @@
 // What a dream is worth to a learner of numbers, by training runs that are kept case by case (study-cases.ts), so that a study goes on where
 // it was: with bodies, budgets and arms as parameters. REVERIE_BENCH_BODIES, REVERIE_BENCH_SEEDS and REVERIE_BENCH_ARMS (separated by
-// semicolons, as names of arms have commas) choose what a sitting measures. Bodies are folders of `benchmarks/bodies`, whose scenarios say `env`, some of them `threshold`, and nothing else.
+// semicolons, as names of arms have commas) choose what a sitting measures. Bodies are folders of `benchmarks/bodies`, whose scenarios
+// say `env`, some of them `threshold`, and nothing else.
 
 import { Rng } from '../src/core/rng.js';
 import { environments } from '../src/env/environments.js';
@@ -43,13 +44,16 @@ async function casesOf({ id, bodies, budgets, arms }: Asked, { quick, root, log 
       }
     }
   }
-  return { seeds, cases };
+  return { seeds, names, cases };
 }
 
-/** A run that never got there counts as its whole budget. */
-function stepsOf(cases: readonly StudyCase[], body: string, arm: string): number[] {
+/** To the threshold, or a return of `least`. A run that never got there counts as its whole budget. */
+function stepsOf(cases: readonly StudyCase[], body: string, arm: string, least?: number): number[] {
   const own = cases.filter((one) => one.body === body && one.arm === arm);
-  return own.map(({ realStepsToThreshold, realSteps }) => realStepsToThreshold ?? realSteps);
+  return own.map(({ realStepsToThreshold, realSteps, points }) => {
+    const reached = least === undefined ? realStepsToThreshold : points.find(([, found]) => found >= least)?.[0];
+    return reached ?? realSteps;
+  });
 }
 
 /** The 95 % interval of what `of` makes of values drawn again, of each list by itself. */
@@ -113,8 +117,7 @@ export function dreamVsBest(body: string): BenchmarkModule {
       const budget = context.quick ? 1200 : 30_000;
       const every = `train.evalEvery=${context.quick ? 300 : 1_000}`;
       const asked = { id: `dream-vs-best.${body}`, bodies: [body], budgets: [budget], arms: withEach(arms, every) };
-      const { seeds, cases } = await casesOf(asked, context);
-      const names = [...new Set(cases.map(({ arm }) => arm))];
+      const { seeds, names, cases } = await casesOf(asked, context);
       const areas = Object.fromEntries(
         names.map((arm) => [arm, cases.filter((one) => one.arm === arm).map(({ points }) => areaOf(points))]),
       );
@@ -132,7 +135,7 @@ function withEach(arms: Arms, ...set: readonly string[]): Arms {
   return Object.fromEntries(Object.entries(arms).map(([arm, own]) => [arm, [...own, ...set]]));
 }
 
-/** MBPO's body with its published curve: 1,500 is a hop, 2,500 a run of them. */
+/** Returns that only a hopper reaches which moves on: standing still brings about 1,050. */
 const HOPS = [1_500, 2_500];
 
 /**
@@ -155,13 +158,10 @@ export const mbpoHopper: BenchmarkModule = {
       'train.evalEpisodes=10',
     ];
     const asked = { id: 'mbpo.hopper', bodies: ['hopper'], budgets: [budget], arms: withEach(arms, ...each) };
-    const { seeds, cases } = await casesOf(asked, context);
-    const baselines = [...new Set(cases.map(({ arm }) => arm))].filter((arm) => arm !== DREAM);
+    const { seeds, names, cases } = await casesOf(asked, context);
+    const baselines = names.filter((arm) => arm !== DREAM);
     const byReturn = HOPS.map((least) => {
-      const steps = (arm: string) =>
-        cases
-          .filter((one) => one.arm === arm)
-          .map(({ points, realSteps }) => points.find(([, found]) => found >= least)?.[0] ?? realSteps);
+      const steps = (arm: string) => stepsOf(cases, 'hopper', arm, least);
       const ratio = resampled((drawn) => {
         const middle = (arm: string) => median([...drawn(steps(arm))]);
         return Math.min(...baselines.map(middle)) / middle(DREAM);

@@ -1,14 +1,10 @@
 """MBPO (Janner et al. 2019, 1906.08253) as mbrl-lib has it, with our settings laid over its configuration of hopper."""
 
-import importlib.util
-import subprocess
-import sys
 import tempfile
 
-# mbrl-lib pins hydra-core 1.0, which no longer imports on Python 3.11: it is installed without its pins.
-if importlib.util.find_spec("mbrl") is None:
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "mbrl==0.2.0"]
-    subprocess.run(pip, check=True, stdout=sys.stderr)
+from peer import install_mbrl
+
+install_mbrl()
 
 import gymnasium as gym
 import mbrl.algorithms.mbpo as mbpo
@@ -25,7 +21,7 @@ ENDS = {
 
 
 def box(low, high, shape):
-    """A space from lists, which Gymnasium takes no more."""
+    """A space from lists, which Gymnasium no longer accepts."""
     return gym.spaces.Box(np.array(low, np.float32), np.array(high, np.float32), tuple(shape))
 
 

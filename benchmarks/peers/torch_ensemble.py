@@ -1,21 +1,15 @@
 """The ensemble of MBPO in PyTorch: a step of mbrl-lib's ModelEnv, and a gradient step written as its trainer does it."""
 
-import importlib.util
-import subprocess
-import sys
 import time
 from types import SimpleNamespace
 
-# mbrl-lib pins hydra-core 1.0, which no longer imports on Python 3.11: it is installed without its pins.
-if importlib.util.find_spec("mbrl") is None:
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "mbrl==0.2.0"]
-    subprocess.run(pip, check=True, stdout=sys.stderr)
+from peer import install_mbrl, serve
+
+install_mbrl()
 
 import mbrl.models
 import numpy as np
 import torch
-
-from peer import serve
 
 state = {}
 

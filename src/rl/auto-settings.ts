@@ -1,5 +1,5 @@
 // Where each `auto` of a learner's settings is decided, by the body it learns to move: the same for every learner and way of training, so
-// that a comparison of two is fair. Layers of 64 were found best on small bodies, and on hopper as good as the published 256; larger bodies get those.
+// that a comparison of two is fair. Layers of 64 were found best on small bodies, and wider ones gained nothing on hopper; large bodies get the published 256.
 
 import type { Decided } from './config.js';
 import { type Spaces, spaceDim } from './spaces.js';
@@ -11,7 +11,7 @@ export interface Decision {
   readonly reason: string;
 }
 
-/** Elements of an observation and an action together, up to which a body is small, and up to which narrow networks do. */
+/** Elements of an observation and an action together, up to which a body is small, and up to which it gets narrow networks. */
 const [SMALL, MIDDLE] = [12, 24];
 const NARROW = { hidden: [64, 64], batchSize: 64, lr: 1e-3 };
 const WIDE = { hidden: [256, 256], batchSize: 256, lr: 3e-4 };

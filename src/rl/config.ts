@@ -28,11 +28,11 @@ const tau = (share: number) =>
 
 /** What all soft actor-critics are told. */
 const SOFT_KEYS = {
-  hidden: orAuto(layerSizes).describe('Layer widths; `auto`: 64 twice for up to 24 elements seen or moved, else 256.'),
+  hidden: orAuto(layerSizes).describe('Layers; `auto`: [64, 64] for a critic of up to 24 inputs, else [256, 256].'),
   activation: activation.default('relu').describe(ACTIVATION),
-  lr: orAuto(rate).describe('Step size of Adam, for all that is learned; `auto`: 0.001 for as many, else 0.0003.'),
+  lr: orAuto(rate).describe('Step size of Adam, for all that is learned; `auto`: 0.001 up to 24 inputs, else 0.0003.'),
   gamma,
-  batchSize: orAuto(z.int().min(1)).describe('Rows of a gradient step; `auto`: 64 for as many, else 256.'),
+  batchSize: orAuto(z.int().min(1)).describe('Rows of a gradient step; `auto`: 64 for up to 24 inputs, else 256.'),
   targetEntropy: z
     .union([z.literal('auto'), z.number(), z.record(z.string(), z.number())])
     .default('auto')
