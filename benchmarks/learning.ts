@@ -114,10 +114,7 @@ export function dreamVsBest(body: string): BenchmarkModule {
   return {
     async run(context) {
       const arms = context.quick ? { [DREAM]: [], ...SAC_ONCE } : { ...OURS, ...BASELINES };
-      const budget = context.quick ? 1200 : 30_000;
-      const every = `train.evalEvery=${context.quick ? 300 : 1_000}`;
-      const asked = { id: `dream-vs-best.${body}`, bodies: [body], budgets: [budget], arms: withEach(arms, every) };
-      const { seeds, names, cases } = await casesOf(asked, context);
+      const { seeds, names, budget, cases } = await curvesOf(body, arms, context);
       const areas = Object.fromEntries(
         names.map((arm) => [arm, cases.filter((one) => one.arm === arm).map(({ points }) => areaOf(points))]),
       );
@@ -131,16 +128,22 @@ export function dreamVsBest(body: string): BenchmarkModule {
   };
 }
 
-function withEach(arms: Arms, ...set: readonly string[]): Arms {
-  return Object.fromEntries(Object.entries(arms).map(([arm, own]) => [arm, [...own, ...set]]));
+/** Returns of ten episodes every 1,000 real steps to 30,000. */
+async function curvesOf(body: string, arms: Arms, context: BenchmarkContext) {
+  const budget = context.quick ? 1200 : 30_000;
+  const each = [`train.evalEvery=${context.quick ? 300 : 1_000}`, 'train.evalEpisodes=10'];
+  const withEach = Object.fromEntries(Object.entries(arms).map(([arm, own]) => [arm, [...own, ...each]]));
+  const asked = { id: `dream-vs-best.${body}`, bodies: [body], budgets: [budget], arms: withEach };
+  return { budget, ...(await casesOf(asked, context)) };
 }
 
 /** Returns that only a hopper reaches which moves on: standing still brings about 1,050. */
 const HOPS = [1_500, 2_500];
 
 /**
- * Real steps of hopper to a return of ten evaluation episodes: the best baseline, by its published settings or by the defaults of the
- * dream ÷ the dream by its defaults; medians over seeds, the lesser of two returns. A run that never got there counts as its whole budget.
+ * Real steps of hopper to a return: the best baseline, by its published settings or by the defaults of the dream ÷ the dream by its
+ * defaults; medians over seeds, the lesser of two returns. A run that never got there counts as its whole budget. The runs by defaults
+ * are those of `dream-vs-best.hopper`.
  */
 export const mbpoHopper: BenchmarkModule = {
   async run(context) {
@@ -151,14 +154,7 @@ export const mbpoHopper: BenchmarkModule = {
       'DroQ, published': ['train.mode=real', 'rl.preset=droq'],
     };
     const arms = context.quick ? { [DREAM]: [], ...SAC_ONCE } : { [DREAM]: [], ...BASELINES, ...published };
-    const budget = context.quick ? 600 : 60_000;
-    const each = [
-      `train.threshold=${HOPS[1]}`,
-      `train.evalEvery=${context.quick ? 300 : 1_000}`,
-      'train.evalEpisodes=10',
-    ];
-    const asked = { id: 'mbpo.hopper', bodies: ['hopper'], budgets: [budget], arms: withEach(arms, ...each) };
-    const { seeds, names, cases } = await casesOf(asked, context);
+    const { seeds, names, budget, cases } = await curvesOf('hopper', arms, context);
     const baselines = names.filter((arm) => arm !== DREAM);
     const byReturn = HOPS.map((least) => {
       const steps = (arm: string) => stepsOf(cases, 'hopper', arm, least);
