@@ -30,7 +30,6 @@ import {
 /** A scenario of numbers. */
 export type Scenario = ScenarioOf<'vector', ScenarioConfig>;
 
-/** A value, or what is found in its place. */
 const orAuto = <S extends z.ZodType>(value: S) => z.union([value, z.literal('auto')]).default('auto');
 
 const selectorKinds = z.discriminatedUnion('kind', [
@@ -44,7 +43,7 @@ const selectorKinds = z.discriminatedUnion('kind', [
 
 const selectorSection = chosenBy('kind', 'uniform', selectorKinds)
   .prefault({ kind: 'uniform' })
-  .describe('How rows are chosen within a buffer. SAC only.');
+  .describe('How rows are chosen within a buffer. SAC, REDQ and DroQ only.');
 
 const generativeSection = z
   .strictObject({
@@ -72,7 +71,7 @@ const replaySection = section('What is kept, and what a learner is shown of it.'
     .default(4)
     .describe('Newer models after which simulated rows leave; null: they stay.'),
   realRatio: orAuto(share).describe(
-    'Share of real rows in every batch SAC sees in dream mode; PPO learns there from simulated rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one.',
+    'Share of real rows in every batch in dream mode. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one.',
   ),
   generative: generativeSection,
   selector: selectorSection,
@@ -98,9 +97,7 @@ const rolloutSection = section('Dreaming: short rollouts in the world model, bra
     .describe(
       'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant; `auto`: as many steps as imagined episodes stay near the real ones of the policy, tried at every refit; 1 before.',
     ),
-  startsPerRound: orAuto(positive).describe(
-    'Real states a round of dreaming branches from; `auto`: for about 50,000 simulated rows. With PPO the branches of a cycle run side by side for the whole horizon, and one that ends early is followed by another.',
-  ),
+  startsPerRound: orAuto(positive).describe('Real states a round branches from; `auto`: for 50,000 simulated rows.'),
   disagreementLimit: z
     .union([above0, z.literal('auto')])
     .nullable()
@@ -112,14 +109,14 @@ const rolloutSection = section('Dreaming: short rollouts in the world model, bra
     .nullable()
     .default(1)
     .describe(
-      'A branch ends before an observation that lies further beyond the range of the real ones than this many times its width, with SAC and its kin; an episode of a dream that is served or played is truncated there. null: never.',
+      'A branch ends before an observation that lies further beyond the range of the real ones than this many times its width; an episode of a dream that is served or played is truncated there. null: never.',
     ),
   gate: oneOf(
     ['auto', 'open'],
-    'Whether a round uses the world model. `auto`: not with a model that explains too little of held-out rows or less than a simple model; the learner then learns as much from real rows alone. SAC and its kin only.',
+    'Whether a round uses the world model. `auto`: not with a model that explains too little of held-out rows or less than a simple model; the learner then learns as much from real rows alone.',
   ),
   propagation: oneOf(['ts1', 'mean'], 'One random elite a row and step, or the mean of the elites.'),
-  chunkRows: positive.default(2048).describe('Rows a worker dreams at once: results depend on it. Not with PPO.'),
+  chunkRows: positive.default(2048).describe('Rows a worker dreams at once: results depend on it.'),
 });
 
 type OurLearner<Name extends string, Section extends z.ZodObject> = z.ZodObject<
@@ -146,24 +143,24 @@ const trainKeys = z.strictObject({
   ),
   realSteps: positive.default(20_000).describe('Budget of steps in the real environment.'),
   initialRandomSteps: orAuto(count).describe(
-    'Real steps taken by a uniformly random policy before learning starts; `auto`: 20 for each element of an observation and an action, 100 to 500. PPO takes none in real mode, as it cannot learn from them.',
+    'Real steps taken by a uniformly random policy before learning starts; `auto`: 20 for each element of an observation and an action, 100 to 500. PPO takes none, as it cannot learn from them.',
   ),
   stepsPerRound: orAuto(positive).describe(
-    'Real steps of a round, after which there is dreaming and learning; `auto`: a quarter of the random ones, 25 to 100, and 250 with PPO. With PPO in real mode: the rollout of one update.',
+    'Real steps of a round, after which there is dreaming and learning; `auto`: a quarter of the random ones, 25 to 100. With PPO the rollout of one update; `auto`: 250.',
   ),
   refitEvery: orAuto(positive).describe(
     'Real steps between refits of the model, in whole rounds; `auto`: once a tenth of the rows is new, or 250, or the model is worse on new rows than it was.',
   ),
   refit: oneOf(['continue', 'anew'], 'Refit from the last weights, or from scratch (slower, better on little data).'),
-  updatesPerStep: from0.default(1).describe('Gradient updates for each real step, in real mode. SAC only.'),
+  updatesPerStep: from0.default(1).describe('Gradient updates for each real step, in real mode. Not with PPO.'),
   updatesPerRound: orAuto(count).describe(
-    'Gradient updates after each round of dreaming, in dream mode, and of a round offline; `auto`: 40 a real step. SAC only.',
+    'Gradient updates after each round of dreaming, in dream mode, and of a round offline; `auto`: 40 a real step.',
   ),
   offlineUpdates: positive
     .default(50_000)
     .describe('Gradient updates in all, offline; `updatesPerRound` between evaluations.'),
   cyclesPerRound: orAuto(positive).describe(
-    'Times dreaming and learning alternate within a round, which share out starts and updates; `auto`: every 500 updates, and once with PPO. With PPO: simulated rollouts, each of one update.',
+    'Times dreaming and learning alternate within a round, which share out starts and updates; `auto`: every 500 updates.',
   ),
   checkpointSeconds: from0.default(20).describe('Seconds between checkpoints, between rounds. Never changes results.'),
   keepPolicyEvery: orNull(positive).describe(
@@ -254,6 +251,9 @@ function checkLearner({ rl, train, replay }: ScenarioConfig, context: z.Refineme
   const { name, learnsFrom } = learners.get(rl.algorithm);
   const refuse = (path: string, message: string) =>
     context.addIssue({ code: 'custom', path: path.split('.'), message });
+  const { preset = name } = rl as { readonly preset?: string };
+  if (preset !== name && !(preset === 'mbpo' && name === 'sac'))
+    refuse('rl.preset', `${preset} is not of rl.algorithm ${name}; leave one of the two out`);
   const who = name.toUpperCase();
   if (train.mode === 'offline' && learnsFrom !== 'replay')
     refuse('rl.algorithm', `${name} does not learn from records; td3-bc is made for train.mode offline`);

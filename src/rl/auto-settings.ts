@@ -24,20 +24,21 @@ const [LEAST_GAMMA, MOST_GAMMA] = [0.99, 0.997];
 export function decisionsOf(settings: object, { observationSpace, actionSpace, id, stepSeconds }: Spaces): Decision[] {
   const [observed, moved] = [spaceDim(observationSpace), spaceDim(actionSpace)];
   const isSmall = observed + moved <= SMALL;
-  const size = `${observed} elements of an observation and ${moved} of an action`;
+  const size = `${observed} observed and ${moved} action elements`;
   const { targetEntropy } = settings as { readonly targetEntropy?: 'auto' | number | Readonly<Record<string, number>> };
-  const ofBody = typeof targetEntropy === 'object' ? (targetEntropy[id ?? ''] ?? -moved) : undefined;
+  const listed = typeof targetEntropy === 'object' ? targetEntropy : undefined;
+  const own = listed?.[id ?? ''];
+  const entropy = listed
+    ? { value: own ?? -moved, reason: own === undefined ? 'not listed: minus the action elements' : `listed for ${id}` }
+    : { value: isSmall ? -moved : -moved / 2, reason: size };
   const discount = Math.min(MOST_GAMMA, Math.max(LEAST_GAMMA, 1 - (stepSeconds ?? 1) / HORIZON_SECONDS));
   const duration = stepSeconds === undefined ? 'how long a step takes is not known' : `a step takes ${stepSeconds} s`;
   const decided: Decision[] = [
     ...Object.entries(observed + moved <= MIDDLE ? NARROW : WIDE).map(([key, value]) => ({ key, value, reason: size })),
-    { key: 'targetEntropy', value: ofBody ?? (isSmall ? -moved : -moved / 2), reason: ofBody ? `of ${id}` : size },
+    { key: 'targetEntropy', ...entropy },
     { key: 'gamma', value: Number(discount.toFixed(4)), reason: duration },
   ];
-  const asked: Readonly<Record<string, unknown>> = {
-    ...settings,
-    ...(ofBody !== undefined && { targetEntropy: 'auto' }),
-  };
+  const asked: Readonly<Record<string, unknown>> = { ...settings, ...(listed && { targetEntropy: 'auto' }) };
   return decided.filter(({ key }) => asked[key] === 'auto');
 }
 

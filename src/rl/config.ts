@@ -21,13 +21,14 @@ const gamma = orAuto(fraction).describe(
   'Discount of a reward one step later; `auto`: 1 - seconds of a step ÷ 2.7, .99 to .997; .99 where not known.',
 );
 
-const PRESET = 'Published settings, of `rl` and `train`, below those given beside them (files in scenarios/presets).';
-
 const tau = (share: number) =>
   fraction.default(share).describe('Share of the critics that flows into their targets at every step.');
 
+const PRESET = 'Published settings, of `rl` and `train`, below those given beside them (files in scenarios/presets).';
+
 /** What all soft actor-critics are told. */
 const SOFT_KEYS = {
+  preset: z.enum(['sac', 'redq', 'droq', 'mbpo']).optional().describe(PRESET),
   hidden: orAuto(layerSizes).describe('Layers; `auto`: [64, 64] for a critic of up to 24 inputs, else [256, 256].'),
   activation: activation.default('relu').describe(ACTIVATION),
   lr: orAuto(rate).describe('Step size of Adam, for all that is learned; `auto`: 0.001 up to 24 inputs, else 0.0003.'),
@@ -48,7 +49,6 @@ const SOFT_KEYS = {
  * The defaults are those that learn a cart-pole swing-up in the fewest real steps and least time at two updates a step.
  */
 export const sacConfigSchema = z.strictObject({
-  preset: z.enum(['sac', 'mbpo']).optional().describe(PRESET),
   ...SOFT_KEYS,
   tau: tau(0.01),
   criticLayerNorm: z
@@ -66,7 +66,6 @@ const ENSEMBLE_KEYS = {
 
 /** REDQ (2101.05982): many critics, of which a few drawn ones make each target. Twenty updates a real step in its paper. */
 export const redqConfigSchema = z.strictObject({
-  preset: z.enum(['redq']).optional().describe(PRESET),
   ...ENSEMBLE_KEYS,
   critics: z.int().min(1).max(64).default(10).describe('Critics.'),
   drawn: z
@@ -74,13 +73,12 @@ export const redqConfigSchema = z.strictObject({
     .min(1)
     .max(64)
     .default(2)
-    .describe('Critics drawn anew at each step, the least of which a target goes by; no more than `critics`.'),
+    .describe('Critics drawn at each step; the target is their minimum. No more than `critics`.'),
   criticLayerNorm: z.boolean().default(false).describe('Layer normalisation in the critics.'),
 });
 
 /** DroQ (2110.02034): two critics with dropout and layer normalisation. Twenty updates a real step in its paper. */
 export const droqConfigSchema = z.strictObject({
-  preset: z.enum(['droq']).optional().describe(PRESET),
   ...ENSEMBLE_KEYS,
   dropout: z.number().min(0).max(0.9).default(0.01).describe("Share of the critics' hidden units left out at a step."),
 });

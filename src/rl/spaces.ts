@@ -2,6 +2,7 @@
 
 import type { VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
+import { describeSpace } from '../env/space-values.js';
 
 /** Any environment or world model has these two. An environment may say more of itself, by which `auto` is decided. */
 export interface Spaces {
@@ -40,21 +41,14 @@ export function spaceDim(space: VectorSpace): number {
 export function actionsOf(space: VectorSpace): Actions {
   if (space.type === 'discrete') return { type: 'discrete', dim: 1, n: space.n, start: space.start };
   const dim = spaceDim(space);
-  const lows: number[] = [];
-  const highs: number[] = [];
-  for (let i = 0; i < dim; i++) {
-    const low = space.low[i];
-    const high = space.high[i];
-    if (typeof low !== 'number' || typeof high !== 'number' || !(low < high)) {
-      const bounds = `[${low ?? '-inf'}, ${high ?? 'inf'}] at element ${i}`;
-      throw unsupported(
-        'learner',
-        `an action box with bounds ${bounds}`,
-        'Give every action element finite bounds, low < high.',
-      );
-    }
-    lows.push(low);
-    highs.push(high);
+  const [lows, highs] = [space.low, space.high].map((bounds) =>
+    Array.from({ length: dim }, (_, i) => bounds[i] ?? NaN),
+  );
+  const open = lows.findIndex((low, i) => !(low < highs[i]));
+  if (open >= 0) {
+    const bounds = `[${space.low[open] ?? '-inf'}, ${space.high[open] ?? 'inf'}] at element ${open}`;
+    const hint = 'Give every action element finite bounds, low < high.';
+    throw unsupported('learner', `an action box with bounds ${bounds}`, hint);
   }
   const scale = lows.map((low, i) => (highs[i] - low) / 2);
   const bias = lows.map((low, i) => (highs[i] + low) / 2);
@@ -65,11 +59,7 @@ export function actionsOf(space: VectorSpace): Actions {
 export function boxActions(space: VectorSpace, learner: string): BoxActions {
   const actions = actionsOf(space);
   if (actions.type === 'box') return actions;
-  throw unsupported(
-    learner,
-    `a discrete action space of ${actions.n}`,
-    'Use PPO or behaviour cloning for discrete actions.',
-  );
+  throw unsupported(learner, `a discrete action space of ${actions.n}`, 'Use ppo for discrete actions.');
 }
 
 /** Env actions [rows, dim] to normalised ones; the inverse of the policy's scaling. */
@@ -78,6 +68,17 @@ export function normaliseActions(actions: BoxActions, action: Float32Array): Flo
   const { dim, scale, bias } = actions;
   for (let i = 0; i < out.length; i++) out[i] = (action[i] - bias[i % dim]) / scale[i % dim];
   return out;
+}
+
+/** Why what was made for spaces `theirs` cannot be used with `env`: INPUT_UNFIT; undefined where it can. */
+export function misfit(theirs: Spaces, env: Spaces & { id: string }, path: string, input: string): Error | undefined {
+  for (const key of ['observationSpace', 'actionSpace'] as const) {
+    const [made, needed] = [describeSpace(theirs[key]), describeSpace(env[key])];
+    const what = key === 'actionSpace' ? 'action space' : 'observation space';
+    if (made !== needed)
+      return reverieError('INPUT_UNFIT', { path, input, env: env.id, what, theirs: made, ours: needed });
+  }
+  return undefined;
 }
 
 function unsupported(learner: string, space: string, hint: string): Error {

@@ -137,7 +137,7 @@ async function refuseOccupied(folder: string): Promise<void> {
 
 function llmConfigOf(set: readonly string[]): LlmConfigInput {
   const base: ConfigObject = { llm: { provider: 'openai-compatible', maxTokens: 16_384 } };
-  const { llm, ...others } = set.map(parseOverride).reduce(layered, base);
+  const { llm, ...others } = set.map(parseOverride).reduce((all, layer) => layered(all, layer), base);
   const [stray] = Object.keys(others);
   if (stray !== undefined) {
     const expected = 'keys of the section llm, such as llm.url=http://localhost:8000/v1';

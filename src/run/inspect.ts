@@ -8,6 +8,7 @@ import { describeBuffer } from '../replay/describe.js';
 import { isSavedBuffer } from '../replay/snapshot.js';
 import { formatCount, formatNumber, wrapped } from './format.js';
 import { RESULT_FILE, RUN_FILE, readRunRecord, SCENARIO_FILE } from './run-folder.js';
+import { isConfigObject } from './scenario.js';
 
 interface Inspection {
   readonly kind: 'run' | 'checkpoint' | 'policy' | 'replay' | 'world model';
@@ -75,7 +76,8 @@ async function lookAt(folder: string): Promise<Pick<Inspection, 'kind' | 'facts'
   if (has('manifest.json')) {
     // Of a policy what it learned from; of an ensemble what it was fitted to and how that went.
     const { format, learnedFrom, description, ...manifest } = read('manifest.json');
-    const parts = [manifest, learnedFrom, ...Object.values(part(description))].map((one) => scalars(part(one)));
+    const { observationSpace: _, actionSpace: __, ...fitted } = part(description);
+    const parts = [manifest, learnedFrom, ...Object.values(fitted)].map((one) => scalars(part(one)));
     return {
       kind: format === 'reverie-learner' ? 'policy' : 'world model',
       facts: Object.assign({ format }, ...parts),
@@ -85,9 +87,9 @@ async function lookAt(folder: string): Promise<Pick<Inspection, 'kind' | 'facts'
   return { kind: 'replay', facts: scalars({ ...(await describeBuffer(folder)), path: [] }) };
 }
 
-/** What is no object has nothing in it. */
+/** What is no object with keys has nothing in it. */
 function part(value: unknown): Facts {
-  return typeof value === 'object' && value !== null ? (value as Facts) : {};
+  return isConfigObject(value) ? value : {};
 }
 
 function readJson(file: string, read: (text: string) => Facts): Facts {

@@ -214,9 +214,15 @@ function flagLayers(options: ScenarioOptions): { layer: ConfigObject; source: st
   const given = (options.set ?? []).map((flag) => ({ layer: parseOverride(flag), source: `--set ${flag}` }));
   // What chooses a section's other keys comes before them, wherever it stands.
   const isChoice = ({ source }: { readonly source: string }) => CHOOSERS.some((key) => source.includes(`.${key}=`));
-  const layers = given
-    .toSorted((a, b) => Number(isChoice(b)) - Number(isChoice(a)))
-    .map(({ layer, source }) => ({ layer: withPresets(layer), source }));
+  const choices = given.filter(isChoice);
+  // Two of one section are one layer, whatever their order: a preset of another algorithm is refused, and replaces nothing.
+  const chosen = choices.map(({ source }) => source).join(' ');
+  const layers = given.filter((flag) => !isChoice(flag));
+  if (choices.length > 0)
+    layers.unshift({
+      layer: withPresets(choices.reduce((all, { layer }) => layered(all, layer, []), {})),
+      source: chosen,
+    });
   const numbers = (['seed', 'workers'] as const).flatMap((key) => {
     const value = options[key];
     return value === undefined ? [] : [{ layer: { [key]: value }, source: `--${key} ${value}` }];
@@ -323,14 +329,14 @@ function withPresets(layer: ConfigObject): ConfigObject {
  * `over` laid over `base`: objects key by key, everything else replaced whole. Where it chooses another algorithm or
  * kind, that section starts anew, as the old one's keys mean nothing to it. Neither argument is changed.
  */
-export function layered(base: ConfigObject, over: ConfigObject): ConfigObject {
+export function layered(base: ConfigObject, over: ConfigObject, choosers = CHOOSERS): ConfigObject {
   const chooses = (key: string) =>
     Object.hasOwn(over, key) && (key === 'preset' || Object.hasOwn(base, key)) && over[key] !== base[key];
-  if (CHOOSERS.some(chooses)) return over;
+  if (choosers.some(chooses)) return over;
   const out: ConfigObject = { ...base };
   for (const [key, value] of Object.entries(over)) {
     const below = out[key];
-    put(out, key, isConfigObject(value) && isConfigObject(below) ? layered(below, value) : value);
+    put(out, key, isConfigObject(value) && isConfigObject(below) ? layered(below, value, choosers) : value);
   }
   return out;
 }

@@ -28,14 +28,8 @@ function machine(): string {
 /** Where the figures of a report on this job come from. */
 export function provenanceOf({ scenario: { config, hash }, seed, command }: Made, evaluationSet?: EvaluationSet) {
   return {
-    ...{
-      command,
-      scenario: config.name,
-      scenarioHash: hash,
-      seeds: evaluationSet?.seeds ?? [seed],
-      evaluationSet: evaluationSet?.hash,
-    },
-    ...{ machine: machine(), versions: versions() },
+    ...{ command, scenario: config.name, scenarioHash: hash, seeds: evaluationSet?.seeds ?? [seed] },
+    ...{ evaluationSet: evaluationSet?.hash, machine: machine(), versions: versions() },
   };
 }
 

@@ -121,7 +121,13 @@ function byRollouts(training: Training, learner: RolloutLearner): Promise<void> 
     const recorder = new RolloutRecorder(learner);
     const collected = await training.collect(recorder, rng.split('live'));
     if (collected.batch.rows < least) return;
-    await learnRollout(training, learner, recorder.rollout(collected), rng.split('learn'));
+    const before = learner.gradientSteps;
+    const metrics = await learner.update(recorder.rollout(collected), rng.split('learn'));
+    training.countUpdates(learner.gradientSteps - before);
+    training.tell('update', { ...metrics });
+    // The update blocks the event loop: let the bar move and Ctrl-C in.
+    await new Promise((resolve) => setImmediate(resolve));
+    training.ports.signal.throwIfAborted();
   });
 }
 
@@ -130,7 +136,7 @@ function byRollouts(training: Training, learner: RolloutLearner): Promise<void> 
  * the model at every real step, the model is fitted again. A policy is taught what the agent did on the way (Levine & Koltun 2013), for
  * use where there is no time to plan.
  */
-function byPlanning(training: Training, learner: PlanningLearner): Promise<void> {
+async function byPlanning(training: Training, learner: PlanningLearner): Promise<void> {
   const round = async (rng: Rng) => {
     if (training.knowsNothing()) await training.collectAtRandom(rng.split('live'));
     else await training.collect(learner.planner(await training.model(rng.split('first fit'))), rng.split('live'));
@@ -144,7 +150,13 @@ function byPlanning(training: Training, learner: PlanningLearner): Promise<void>
     training.countUpdates(distilUpdates);
     training.tell('update', { ...metrics });
   };
-  return rounds(training, round, { judged: async (rng) => learner.planner(await training.model(rng)) });
+  await rounds(training, round, { judged: async (rng) => learner.planner(await training.model(rng)) });
+  // Where the first model already reaches the threshold, the policy is still to be taught.
+  const { counters, settings } = training;
+  if (learner.gradientSteps > 0 || learner.config.distilUpdates === 0 || counters.realSteps >= settings.train.realSteps)
+    return;
+  await round(training.beginRound());
+  training.endRound();
 }
 
 /** The real rows that a planner collected: what a policy can be taught. */
@@ -234,17 +246,6 @@ class ReplayUpdates {
     }
     return this.stacked;
   }
-}
-
-/** One update. @throws what the learner throws, and the reason of the run's signal */
-async function learnRollout(training: Training, learner: RolloutLearner, rollout: Rollout, rng: Rng): Promise<void> {
-  const before = learner.gradientSteps;
-  const metrics = await learner.update(rollout, rng);
-  training.countUpdates(learner.gradientSteps - before);
-  training.tell('update', { ...metrics });
-  // The update blocks the event loop: let the bar move and Ctrl-C in.
-  await new Promise((resolve) => setImmediate(resolve));
-  training.ports.signal.throwIfAborted();
 }
 
 /** Acts as the learner does and keeps what it learns from: its actions before clipping, one row a call. */

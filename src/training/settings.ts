@@ -290,21 +290,24 @@ function gateOf({ trial, skill }: ModelEvidence): { readonly isOpen: boolean; re
   return { isOpen: true, reason: `open: held out, the model explains ${share(skill.model)} of what changes` };
 }
 
+/** Of a model that no policy has tried. */
+const FIRST = 'first model: not yet tested beyond one step';
+
 function horizonFor({ horizon }: Pick<DreamSettings, 'horizon'>, trial: ModelTrial | undefined, realSteps: number) {
   if (horizon !== 'auto') return { value: horizonAt(realSteps, horizon), reason: 'pinned' };
-  if (trial === undefined) return { value: 1, reason: 'nothing is known of the model beyond one step' };
+  if (trial === undefined) return { value: 1, reason: FIRST };
   const { trustedSteps, longest } = trial;
-  if (trustedSteps === 0) return { value: 1, reason: 'one imagined step in five is far from the real one' };
+  if (trustedSteps === 0) return { value: 1, reason: 'one simulated step in five is far from the real one' };
   // Episodes that ended before the model strayed say nothing of its limit.
   const isOpen = trustedSteps === longest;
   const value = Math.min(LONGEST, isOpen ? 2 * trustedSteps : trustedSteps);
-  const told = `${trustedSteps} imagined steps stay near real episodes`;
-  return { value, reason: isOpen ? `${told}, which are no longer` : told };
+  const told = `${trustedSteps} simulated step${trustedSteps === 1 ? '' : 's'} stay near the real ones`;
+  return { value, reason: isOpen ? `all ${told}, which end there` : told };
 }
 
 function limitFor({ disagreementLimit }: Pick<DreamSettings, 'disagreementLimit'>, trial: ModelTrial | undefined) {
   if (disagreementLimit !== 'auto') return { value: disagreementLimit, reason: 'pinned' };
-  if (trial?.doubt == null) return { value: null, reason: 'the model has no second opinion' };
+  if (trial?.doubt == null) return { value: null, reason: trial?.r2 == null ? FIRST : 'one network cannot disagree' };
   return { value: DOUBT, reason: 'as much as a state usually moves in a step' };
 }
 

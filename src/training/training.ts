@@ -15,7 +15,7 @@ import { RandomPolicy } from '../rl/policy-net.js';
 import type { StoredDynamics } from '../worldmodel/dynamics.js';
 import type { Collected, Collector } from './collector.js';
 import type { DreamPlan, TrainingPorts, TrainingSettings } from './settings.js';
-import type { DreamSummary, DreamWorld, GenerativeReplay } from './world.js';
+import type { DreamWorld, GenerativeReplay } from './world.js';
 
 /** What a run has done so far. */
 export interface Counters {
@@ -172,7 +172,10 @@ export class Training {
   /** Dreams branches of `policy` from `starts` real states into the synthetic buffer. */
   async dream(policy: PolicySnapshot, starts: number, rng: Rng): Promise<void> {
     if (starts === 0) return;
-    this.tellDream(await this.world.dream(policy, this.parts, starts, rng, this.dreamPlan, this.ports.signal));
+    const dreamed = this.world.dream(policy, this.parts, starts, rng, this.dreamPlan, this.ports.signal);
+    const { counts, horizon, seconds } = await dreamed;
+    this.counters.syntheticSteps += counts.rows;
+    this.tell('dream', { ...counts, horizon, seconds });
   }
 
   /** Counts gradient steps. */
@@ -258,11 +261,6 @@ export class Training {
     for (const { episode, return: total, length } of collected.episodes)
       this.tell('episode', { episode, return: total, length });
     return collected;
-  }
-
-  private tellDream({ counts, horizon, seconds }: DreamSummary): void {
-    this.counters.syntheticSteps += counts.rows;
-    this.tell('dream', { ...counts, horizon, seconds });
   }
 }
 

@@ -42,12 +42,6 @@ export interface WorldState {
   readonly evidence: ModelEvidence;
 }
 
-export interface DreamSummary {
-  readonly counts: RolloutCounts;
-  readonly horizon: number;
-  readonly seconds: number;
-}
-
 type FittingKind = DynamicsKind & Required<Pick<DynamicsKind, 'fit'>>;
 
 interface Buffers {
@@ -174,7 +168,7 @@ export class DreamWorld {
     rng: Rng,
     plan: DreamPlan,
     signal?: AbortSignal,
-  ): Promise<DreamSummary> {
+  ): Promise<{ readonly counts: RolloutCounts; readonly horizon: number; readonly seconds: number }> {
     const started = performance.now();
     const { horizon } = plan;
     const { propagation, chunkRows: chunkSize } = this.settings;

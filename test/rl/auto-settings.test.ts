@@ -27,7 +27,7 @@ describe('what is left open in the settings of a learner', () => {
     const asked = sacConfigSchema.parse({ hidden: [8], gamma: 0.9, targetEntropy: -2 });
     const decided = decisionsOf(asked, body(17, 6));
     expect(decided.map(({ key }) => key).toSorted()).toEqual(['batchSize', 'lr']);
-    expect(decided.every(({ reason }) => reason.includes('17 elements'))).toBe(true);
+    expect(decided.every(({ reason }) => reason.includes('17 observed'))).toBe(true);
     expect(withDecisions(asked, body(17, 6))).toMatchObject({ hidden: [8], gamma: 0.9, targetEntropy: -2 });
     expect(decisionsOf(withDecisions(asked, body(17, 6)), body(17, 6))).toEqual([]);
   });
@@ -38,7 +38,9 @@ describe('what is left open in the settings of a learner', () => {
     });
     expect(targetEntropy).toBe(-1);
     const other = body(17, 6, { id: 'walker2d' });
-    expect(withDecisions(sacConfigSchema.parse({ targetEntropy: { hopper: -1 } }), other).targetEntropy).toBe(-6);
+    const table = sacConfigSchema.parse({ targetEntropy: { hopper: -1 } });
+    expect(withDecisions(table, other).targetEntropy).toBe(-6);
+    expect(decisionsOf(table, other).map(({ reason }) => reason)).toContain('not listed: minus the action elements');
     expect(withDecisions(sacConfigSchema.parse({ targetEntropy: {} }), body(3, 1)).targetEntropy).toBe(-1);
   });
 

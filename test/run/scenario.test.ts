@@ -97,7 +97,7 @@ describe('a scenario', () => {
     'has the published settings of %s below those given beside it',
     async (preset) => {
       const own = `${PLAIN}rl: { algorithm: sac, hidden: [8], criticLayerNorm: true, lr: 1 }\ntrain: { initialRandomSteps: 7 }\n`;
-      const set = ['rl.lr=0.1', `rl.preset=${preset}`, 'train.mode=real'];
+      const set = ['rl.lr=0.1', `rl.preset=${preset}`, ...(preset === 'mbpo' ? ['train.mode=real'] : [])];
       const { config } = await loadScenario(written(own), { set });
       expect(config.rl).toMatchObject({
         preset,
@@ -119,17 +119,23 @@ describe('a scenario', () => {
     const set = ['rl.preset=mbpo', 'model.preset=mbpo', 'model.patience=3', 'rollout.horizon=5'];
     const { config } = await loadScenario(written(`${PLAIN}model: { members: 3, elites: 2 }\n`), { set });
     expect(config.model).toMatchObject({ preset: 'mbpo', members: 7, hidden: [200, 200, 200, 200], patience: 3 });
-    expect(config.rollout).toMatchObject({ horizon: 5, startsPerRound: 100_000, disagreementLimit: null });
+    expect(config.rollout).toMatchObject({ horizon: 5, startsPerRound: 4000, disagreementLimit: null });
     expect(config.replay.realRatio).toBe(0.05);
-    expect(config.train).toMatchObject({ refitEvery: 250, updatesPerRound: 5000 });
+    expect(config.train).toMatchObject({ refitEvery: 250, updatesPerRound: 200 });
     expect((await failure(PLAIN, { set: ['model.preset=pets'] })).message).toContain('"mbpo"');
   });
 
-  it('refuses a preset of another learner, and one that is not there', async () => {
-    expect((await failure(PLAIN, { set: ['rl={preset: redq, algorithm: sac}'] })).message).toContain(
-      '"rl.preset" is "redq"',
-    );
-    expect((await failure(PLAIN, { set: ['rl.preset=../../x'] })).message).toContain('expected one of "sac", "mbpo"');
+  it.each([
+    [['rl={preset: redq, algorithm: sac}']],
+    [['rl.preset=redq', 'rl.algorithm=sac']],
+    [['rl.algorithm=sac', 'rl.preset=redq']],
+  ])('refuses a preset of another learner, in any order: %j', async (set) => {
+    expect((await failure(PLAIN, { set })).message).toContain('redq is not of rl.algorithm sac');
+  });
+
+  it('refuses a preset that is not there by those there are', async () => {
+    const { message } = await failure(PLAIN, { set: ['rl.preset=../../x'] });
+    expect(message).toContain('expected one of "sac", "redq", "droq", "mbpo"');
   });
 
   it('has a hash that follows its meaning and nothing else', async () => {

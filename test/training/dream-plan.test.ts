@@ -12,7 +12,7 @@ describe('the plan of a dream', () => {
     const plan = planDream(OPEN, 'auto', { trial: TRIAL, skill: SKILL }, 500);
     expect(plan).toMatchObject({ isOpen: true, horizon: 8, disagreementLimit: 1, realRatio: 0.2, starts: 6250 });
     expect(plan.reasons['rollout.gate']).toBe('open: held out, the model explains 97 % of what changes');
-    expect(plan.reasons['rollout.horizon']).toBe('8 imagined steps stay near real episodes');
+    expect(plan.reasons['rollout.horizon']).toBe('8 simulated steps stay near the real ones');
   });
 
   it('ends branches no sooner for a policy whose newest steps are easily predicted', () => {
@@ -40,7 +40,9 @@ describe('the plan of a dream', () => {
   });
 
   it('opens to a model of which nothing is known, for one step', () => {
-    expect(planDream(OPEN, 'auto', {}, 0)).toMatchObject({ isOpen: true, horizon: 1, disagreementLimit: null });
+    const plan = planDream(OPEN, 'auto', {}, 0);
+    expect(plan).toMatchObject({ isOpen: true, horizon: 1, disagreementLimit: null });
+    expect(plan.reasons['rollout.disagreementLimit']).toBe(plan.reasons['rollout.horizon']);
     expect(horizonAt(7, 3)).toBe(3);
   });
 });

@@ -2,12 +2,11 @@
 
 import { basename, resolve } from 'node:path';
 import type { Json } from '../../core/canonical-json.js';
-import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { evaluationSetOf } from '../../core/evaluation-set.js';
 import { makeEnvironment } from '../../env/environments.js';
-import { describeSpace } from '../../env/space-values.js';
 import type { Scenario } from '../../kinds/vector.js';
+import { misfit } from '../../rl/spaces.js';
 import { loadWorldModel } from '../../worldmodel/kinds.js';
 import { vectorCalibration } from '../calibration.js';
 import { driftRule, horizonFindings } from '../horizon.js';
@@ -59,7 +58,8 @@ export async function openVectorSubjects(
     for (const { name, folder: from } of namedModels(setup)) {
       const model = await loadWorldModel(from);
       opened.push(model);
-      requireSpaces(model, env, from);
+      const problem = misfit(model, env, from, 'model');
+      if (problem) throw problem;
       const { backend: kind, modelVersion: version } = model;
       models.push({ name, kind, version, model, forecast: model.forecast?.bind(model) });
     }
@@ -105,17 +105,4 @@ function namedModels({ inputs, scenario, host }: VectorSetup) {
   return [{ given: inputs.model ?? own, folder: own }, ...compared].map(({ given, folder }) => {
     return { name: basename(resolve(given)), folder };
   });
-}
-
-function requireSpaces(
-  model: Pick<VectorEnvironment, 'observationSpace' | 'actionSpace'>,
-  env: VectorEnvironment,
-  path: string,
-): void {
-  for (const space of ['observationSpace', 'actionSpace'] as const) {
-    const [theirs, ours] = [describeSpace(model[space]), describeSpace(env[space])];
-    if (theirs === ours) continue;
-    const what = space === 'actionSpace' ? 'action space' : 'observation space';
-    throw reverieError('INPUT_UNFIT', { path, input: 'model', env: env.id, what, theirs, ours });
-  }
 }

@@ -36,7 +36,7 @@ import { DreamWorld, GenerativeReplay, type GenerativeState, type WorldState } f
 import { fitWorkers, trainingDevice } from '../device.js';
 import type { JobContext } from '../job.js';
 import { readSealed } from '../run-folder.js';
-import { broughtModel, findInput, learnerFor, recordsOf, requireInput, resolvedSpec } from './inputs.js';
+import { broughtModel, findInput, learnerFor, modelFor, recordsOf, requireInput, resolvedSpec } from './inputs.js';
 
 /** What the seal vouches for is taken as it was written. */
 export const written = <T>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
@@ -160,6 +160,9 @@ export async function newTraining(context: JobContext, ports: TrainingPorts<Trai
   const { config, folder } = context.scenario;
   const env = await makeEnvironment(config.env, { folder });
   const settings = settingsOf(context, env);
+  // Before the first real step is spent on a model that is of another body.
+  const { modelFolder } = settings.dream ?? {};
+  if (modelFolder !== undefined) await (await modelFor(env, modelFolder)).close();
   return new Training(settings, await firstParts(context, settings, env), ports);
 }
 

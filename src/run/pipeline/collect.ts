@@ -137,7 +137,7 @@ function recordingPorts(
     tell: (event) => metrics.write(event),
     checkpoint: async (recording) => {
       const last = recording.episodes.at(-1);
-      bar.set(recording.buffer.size, last && `return ${last.return.toFixed(1)}`);
+      bar.set(recording.buffer.size, last && `last return ${last.return.toFixed(1)}`);
       const started = performance.now();
       if (!signal.aborted && started < dueAt) return;
       await save(recording);
@@ -170,7 +170,7 @@ export async function evalJob(context: JobContext) {
       returns.push(one.returns[0]);
       lengths.push(one.lengths[0]);
       metrics.write({ kind: 'episode', episode, return: one.returns[0], length: one.lengths[0] });
-      phase.set(episode + 1, `return ${one.returns[0].toFixed(1)}`);
+      phase.set(episode + 1, `last return ${one.returns[0].toFixed(1)}`);
       await new Promise((resolve) => setImmediate(resolve));
     }
     phase.end();

@@ -1,10 +1,9 @@
 // Gain of a policy during training, in the simulation and in the real environment. Episodes from the same starts are pairs, so
-// wins and losses are counted; for different starts only means are compared.
+// wins and losses are counted.
 
 import type { Block } from '../../core/report.js';
 import { Rng } from '../../core/rng.js';
-import { type Estimate, meanEstimate, NOTHING } from '../../fidelity/statistics.js';
-import type { ReturnSummary } from '../../rl/evaluate.js';
+import { type Estimate, meanEstimate } from '../../fidelity/statistics.js';
 import { formatCount } from '../format.js';
 
 /** Rewards by start; null if an episode failed or was not judged. */
@@ -13,9 +12,9 @@ export type Returns = readonly (number | null)[];
 export interface Gain {
   readonly where: string;
   readonly gain: Estimate;
-  /** Number of starts with a better and with a worse result; absent if starts differ. */
-  readonly wins?: number;
-  readonly losses?: number;
+  /** Number of starts with a better and with a worse result. */
+  readonly wins: number;
+  readonly losses: number;
 }
 
 export function pairedGain(where: string, before: Returns = [], after: Returns = []): Gain {
@@ -27,16 +26,6 @@ export function pairedGain(where: string, before: Returns = [], after: Returns =
   return { where, gain, wins: pairs.filter((by) => by > 0).length, losses: pairs.filter((by) => by < 0).length };
 }
 
-/** For means over different starts (Welch's standard error, normal interval). */
-export function unpairedGain(where: string, before: ReturnSummary | undefined, after: ReturnSummary | undefined): Gain {
-  if (before === undefined || after === undefined || before === after) return { where, gain: NOTHING };
-  const n = Math.min(before.episodes, after.episodes);
-  const value = after.meanReturn - before.meanReturn;
-  if (n < 2) return { where, gain: { value, low: null, high: null, n, method: 'none' } };
-  const half = 1.96 * Math.sqrt(before.stdReturn ** 2 / before.episodes + after.stdReturn ** 2 / after.episodes);
-  return { where, gain: { value, low: value - half, high: value + half, n, method: 'exact' } };
-}
-
 /** Empty if neither side was measured twice. */
 export function gainTable(gains: readonly Gain[], note: string): Block[] {
   if (gains.every(({ gain }) => gain.value === null)) return [];
@@ -44,8 +33,7 @@ export function gainTable(gains: readonly Gain[], note: string): Block[] {
   const rows = gains.map(({ where, gain: { value, low, high, n }, wins, losses }) => {
     if (value === null) return [where, 'not measured', '', '', '', ''];
     const interval = low === null || high === null ? '' : `${number(low)} to ${number(high)}`;
-    const counts = [wins, losses].map((count) => (count === undefined ? '–' : formatCount(count)));
-    return [where, number(value), interval, ...counts, formatCount(n)];
+    return [where, number(value), interval, ...[wins, losses, n].map(formatCount)];
   });
   const columns = ['gain', 'mean', '95 %', 'wins', 'losses', 'episodes'];
   return [{ kind: 'table', title: 'Gain in the simulation and in reality', columns, rows, note }];

@@ -10,13 +10,15 @@ import { reverieError } from '../../core/errors.js';
 import { ensureFolder } from '../../core/files.js';
 import type { Policy } from '../../core/policy.js';
 import type { EnvSpec } from '../../env/environments.js';
-import { describeSpace, rowSize } from '../../env/space-values.js';
+import { rowSize } from '../../env/space-values.js';
 import type { TrainingDevice } from '../../nn/trainer.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import { isSavedBuffer } from '../../replay/snapshot.js';
 import { type LoadedLearner, loadLearner, saveLearner } from '../../rl/checkpoint.js';
 import type { Learner, PlanningLearner } from '../../rl/learner.js';
+import { misfit, type Spaces } from '../../rl/spaces.js';
 import type { Training } from '../../training/training.js';
+import type { StoredDynamics } from '../../worldmodel/dynamics.js';
 import { dynamicsKinds, loadWorldModel } from '../../worldmodel/kinds.js';
 import type { FolderInput, JobInputs } from '../job.js';
 import type { Scenario } from '../scenario.js';
@@ -110,6 +112,15 @@ export function broughtModel({ config, folder }: Scenario): string | undefined {
   return brought === undefined ? undefined : resolve(folder, brought);
 }
 
+/** The world model in `folder`. @throws MODEL_FILE_INVALID, or INPUT_UNFIT if it has other spaces than `env`'s */
+export async function modelFor(env: VectorEnvironment, folder: string): Promise<StoredDynamics> {
+  const model = await loadWorldModel(folder);
+  const problem = misfit(model, env, folder, 'model');
+  if (problem === undefined) return model;
+  await model.close();
+  throw problem;
+}
+
 /** The scenario's environment with model file and folder by their whole paths. */
 export function resolvedSpec({ config, folder }: Scenario): EnvSpec {
   const { mjcf, mjcfFolder } = config.env;
@@ -134,15 +145,10 @@ export async function learnerFor(
   device?: TrainingDevice,
 ): Promise<LoadedLearner> {
   const { learner, manifest } = await loadLearner(folder, device);
-  for (const space of ['observationSpace', 'actionSpace'] as const) {
-    const theirs = describeSpace(manifest.spaces[space] as VectorEnvironment[typeof space]);
-    const ours = describeSpace(env[space]);
-    if (theirs === ours) continue;
-    await learner.close();
-    const what = space === 'actionSpace' ? 'action space' : 'observation space';
-    throw reverieError('INPUT_UNFIT', { path: folder, input: 'checkpoint', env: env.id, what, theirs, ours });
-  }
-  return { learner, manifest };
+  const problem = misfit(manifest.spaces as Spaces, env, folder, 'checkpoint');
+  if (problem === undefined) return { learner, manifest };
+  await learner.close();
+  throw problem;
 }
 
 /** Who acts by a checkpoint; `close` closes all that it is made of. */

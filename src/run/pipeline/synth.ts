@@ -18,19 +18,18 @@ import { saveRollouts, synthesizeToJournal } from '../../synth/synthesize.js';
 import { tryModel } from '../../training/model-trial.js';
 import { planDream } from '../../training/settings.js';
 import type { StoredDynamics } from '../../worldmodel/dynamics.js';
-import { loadWorldModel } from '../../worldmodel/kinds.js';
 import { deviceText, rolloutWorkers } from '../device.js';
 import { vectorSet } from '../evaluation-set.js';
 import { formatCount, formatRate } from '../format.js';
 import type { JobContext } from '../job.js';
 import { publish } from '../report-page.js';
-import { findInput, learnerFor, recordsOf, requireInput } from './inputs.js';
+import { findInput, learnerFor, modelFor, recordsOf, requireInput } from './inputs.js';
 
 /** Resumable: finished chunks are in the journal, and the same bytes come out however often it was stopped. */
 export async function synthJob(context: JobContext) {
   const { config, folder } = context.scenario;
   const env = await makeEnvironment(config.env, { folder });
-  const model = await loadWorldModel(requireInput(context.inputs, 'model'));
+  const model = await modelFor(env, requireInput(context.inputs, 'model'));
   try {
     return await synthesized(context, env, model);
   } finally {

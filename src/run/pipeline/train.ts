@@ -17,7 +17,6 @@ import type { JobContext } from '../job.js';
 import { type MetricsEvent, readMetrics } from '../metrics.js';
 import { publish } from '../report-page.js';
 import { loadRun, newTraining, saveRun } from './checkpoint.js';
-import { gainTable, unpairedGain } from './gain.js';
 import { keepPolicy } from './inputs.js';
 
 export type TrainResult = Awaited<ReturnType<typeof trainJob>>;
@@ -64,7 +63,8 @@ export async function trainJob(context: JobContext) {
     await saveRun(folder, training, context);
     bar.end(show(training));
     const result = { ...resultOf(training, context, folder), evaluationSet };
-    return { ...result, report: await publish(context, trainReport(scenario.config.name, result), evaluationSet) };
+    const shown = trainReport(scenario.config.name, result, training.settings.train.initialRandomSteps);
+    return { ...result, report: await publish(context, shown, evaluationSet) };
   } finally {
     await training.close();
   }
@@ -87,6 +87,7 @@ async function begun(context: JobContext, folder: string, ports: TrainingPorts<T
 
 function resultOf(training: Training, context: JobContext, folder: string) {
   const { train: settings, replay } = context.scenario.config;
+  const asked: Readonly<Record<string, unknown>> = settings;
   const { realSteps, syntheticSteps, updates } = training.counters;
   // From the journal, so that a resumed run reports all of it.
   const events = readMetrics(context.metrics.file);
@@ -101,6 +102,10 @@ function resultOf(training: Training, context: JobContext, folder: string) {
     realStepsToThreshold: training.stepsToThreshold(),
     // A learner that was given has its own settings.
     learner: training.parts.before ? [] : decisionsOf(context.scenario.config.rl, training.parts.env),
+    // Updates and cycles of a round have an effect where there is a dream.
+    rounds: Object.entries(training.settings.train).filter(
+      ([key, value]) => asked[key] === 'auto' && value !== 'auto' && (dream || !/^(updates|cycles)/.test(key)),
+    ),
     ...(dream && { dream }),
     ...(settings.mode === 'offline' && { records }),
     ...(generative && { generative }),
@@ -143,11 +148,14 @@ function generativeReport(events: readonly MetricsEvent[], settings: ScenarioCon
   };
 }
 
-function trainReport(name: string, result: ReturnType<typeof resultOf>): Report {
+const RANDOM = ': all real steps were random (train.initialRandomSteps)';
+
+function trainReport(name: string, result: ReturnType<typeof resultOf>, random: number): Report {
   const { evaluations, threshold, dream, records, generative, realSteps, syntheticSteps, mode } = result;
   const last = evaluations.at(-1);
   const reached = result.realStepsToThreshold;
   const given = records ?? { real: 0, synthetic: 0 };
+  const isRandom = result.updates === 0 && realSteps > 0 && realSteps <= random;
   const facts: (Fact | false)[] = [
     mode === 'offline'
       ? ['given', `${formatCount(given.real)} real and ${formatCount(given.synthetic)} synthetic rows`]
@@ -158,7 +166,7 @@ function trainReport(name: string, result: ReturnType<typeof resultOf>): Report 
         ? 'no rows: too few real ones for a first fit (replay.generative.refitEvery)'
         : `${formatCount(generative.rows)} rows from ${formatCount(generative.fits)} diffusions, ${formatPercent(generative.share)} of each batch`,
     ],
-    ['learned', `${formatCount(result.updates)} gradient updates`],
+    ['learned', `${formatCount(result.updates)} gradient updates${isRandom ? RANDOM : ''}`],
     ['last return', last === undefined ? 'not evaluated' : formatSpread(last.meanReturn, last.stdReturn)],
     threshold !== null && [
       'threshold',
@@ -169,6 +177,7 @@ function trainReport(name: string, result: ReturnType<typeof resultOf>): Report 
         'model unused',
         `in ${dream.shutRounds} of ${dream.rounds} rounds: ${dream.shutBecause}`,
       ],
+    ...result.rounds.map(([key, value]): Fact => [`train.${key}`, `${value}: by the body`]),
     ...result.learner.map(({ key, value, reason }): Fact => [`rl.${key}`, `${[value].flat().join(', ')}: ${reason}`]),
     ...(dream?.settings ?? [])
       .filter(({ reason }) => reason !== 'pinned')
@@ -179,17 +188,10 @@ function trainReport(name: string, result: ReturnType<typeof resultOf>): Report 
   const points = evaluations.map(({ realSteps: steps, updates, meanReturn: y }) => {
     return { x: mode === 'offline' ? (updates ?? 0) : steps, y };
   });
-  const gains = [
-    ...(dream === undefined ? [] : [unpairedGain('in the simulation', undefined, undefined)]),
-    unpairedGain('in reality', evaluations[0], last),
-  ];
-  const note =
-    'Return of the last evaluation minus that of the first, each of starts of its own; in the simulation a policy is not evaluated: reverie fidelity ranks policies in both.';
   return {
     title: `Training: ${name}`,
     blocks: [
       { kind: 'facts', rows: facts.filter((fact) => fact !== false) },
-      ...gainTable(gains, note),
       {
         ...{ kind: 'curves', title: 'Return in the real environment', yTitle: 'return' },
         xTitle: mode === 'offline' ? 'gradient updates' : 'real steps',

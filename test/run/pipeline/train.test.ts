@@ -151,6 +151,13 @@ describe('PETS', () => {
     await goesOn(options('planned-broken'), 'planned', 7);
   });
 
+  it('teaches a policy where the first model already reaches the threshold', async () => {
+    const { set: own, ...rest } = options('at-once');
+    const stop = ['train.threshold=-5000', 'train.stopAtThreshold=true', 'train.evalEvery=200'];
+    const result = await train({ ...rest, set: [...own, ...stop] });
+    expect(result).toMatchObject({ realStepsToThreshold: 200, realSteps: 325, updates: 10 });
+  });
+
   it('needs a model to plan in', async () => {
     const real = { ...options('real'), set: [...set, 'train.mode=real'] };
     await expect(train(real)).rejects.toMatchObject({ code: 'SCENARIO_INVALID' });
