@@ -1,7 +1,7 @@
 // Data checked against a schema, with this project's errors: an unknown key names the nearest known one.
 
 import { z } from 'zod';
-import { nearest, reverieError } from '../core/errors.js';
+import { nameHint, reverieError } from '../core/errors.js';
 
 /** What we read of a zod schema's definition to list the keys at a path. */
 interface SchemaNode {
@@ -33,7 +33,7 @@ export function parseStrictly<S extends z.ZodType>(
     const known = keysAt(schema as unknown as SchemaNode, issue.path);
     const [key] = issue.keys;
     const line = lineOf([...issue.path, key]);
-    throw reverieError('UNKNOWN_KEY', { key, where: `${path}${line}`, nearest: nearest(key, known) });
+    throw reverieError('UNKNOWN_KEY', { key, where: `${path}${line}`, hint: nameHint(key, known) });
   }
   if (invalid)
     throw invalid(issue.path.length > 0 ? `${issue.path.join('.')}: ${issue.message}` : issue.message, issue.path);

@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import type { KnownFunctions } from '../../core/environment.js';
-import { nearest, reverieError } from '../../core/errors.js';
+import { nameHint, reverieError } from '../../core/errors.js';
 import type { ArrayName, NamedKind, Simulation } from './simulation.js';
 
 const axes = z.string().regex(/^[xyz]{1,3}$/, 'axes are letters of x, y and z, such as "xz"');
@@ -136,8 +136,7 @@ export function addressesOf(selector: Selector, of: 'qpos' | 'qvel', simulation:
 export function indexOf(simulation: Simulation, kind: NamedKind, name: string): number {
   const index = simulation.indexOf(kind, name);
   if (index >= 0) return index;
-  const near = nearest(name, simulation.names(kind));
-  const advice = near === undefined ? `The model names no ${kind}.` : `Did you mean "${near}"?`;
+  const advice = nameHint(name, simulation.names(kind));
   throw reverieError('ENV_SPEC_INVALID', { problem: `The model has no ${kind} "${name}". ${advice}` });
 }
 

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { canonicalJson, type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import type { ToolsSpace } from '../../core/environment.js';
-import { describeIssues, nearest, reverieError } from '../../core/errors.js';
+import { describeIssues, nameAside, reverieError } from '../../core/errors.js';
 import { roundedProblem } from '../../core/exact-numbers.js';
 import { describeSpace } from '../space-values.js';
 import { remembered } from '../state/records.js';
@@ -126,8 +126,8 @@ function compiledChecks(tools: readonly ToolSpec[]): CallChecks {
       const rounded = roundedProblem(args);
       const problems = rounded === undefined ? check?.(args) : [rounded];
       if (problems !== undefined) return problems.map((problem) => `the arguments of ${name} are wrong: ${problem}`);
-      const known = nearest(name.slice(0, 80), [...checks.keys()]);
-      return [`unknown tool "${name.slice(0, 80)}"${known === undefined ? '' : ` (did you mean "${known}"?)`}`];
+      const shown = name.slice(0, 80);
+      return [`unknown tool "${shown}"${nameAside(shown, [...checks.keys()])}`];
     },
     answerProblems: (name, observation) =>
       answers

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { canonicalJson, contentHash, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { addCosts } from '../../core/cost.js';
-import { nearest, reverieError } from '../../core/errors.js';
+import { nameAside, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state.js';
@@ -153,7 +153,7 @@ export function withFaults(
 function requireTool({ id, tools }: ToolsDomain, name: string, rule: number): void {
   const names = tools.map((tool) => tool.name);
   if (names.includes(name)) return;
-  const problem = `domain "${id}" has no tool "${name}" (did you mean "${nearest(name, names) ?? 'none'}"?).`;
+  const problem = `domain "${id}" has no tool "${name}"${nameAside(name, names)}.`;
   throw reverieError('SCENARIO_INVALID', { path: `faults[${rule}]`, problem });
 }
 

@@ -1,7 +1,7 @@
 // Which environment and which task a client means, and values between memory and JSON.
 
 import type { Info } from '../../core/environment.js';
-import { reverieError } from '../../core/errors.js';
+import { nameHint, reverieError } from '../../core/errors.js';
 import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Servable, TaskCard } from '../../run/servable.js';
@@ -51,7 +51,11 @@ function seedOf({ name, tasks }: Servable, task: string): number | undefined {
   if (found !== undefined) return found.seed;
   const [, digits] = /^seed-(\d{1,15})$/.exec(task) ?? [];
   if (digits !== undefined) return Number(digits);
-  throw reverieError('TASK_UNKNOWN', { id: name, task, count: tasks.length, nearest: tasks[0]?.id ?? 'none' });
+  const hint = nameHint(
+    task,
+    tasks.map(({ id }) => id),
+  );
+  throw reverieError('TASK_UNKNOWN', { id: name, task, count: tasks.length, hint });
 }
 
 /** What a client says of the episode it wants, in the words of protocols of tasks; some write null for what is not given. */

@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
-import { describeIssues, nearest, reverieError } from '../../core/errors.js';
+import { describeIssues, nameAside, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { collectionsOf, holds, recordsNamed, recordsReferred, remembered } from '../../env/state/records.js';
@@ -88,11 +88,11 @@ function problemOf({ name, task, setup, call }: Probe, before: readonly Probe[],
   if (before.some((other) => other.name === name)) return `two probes are called "${name}"`;
   const tasks = domain.tasks.map(({ id }) => id);
   if (task !== undefined && !tasks.includes(task))
-    return `probe "${name}" names the unknown task "${task}" (did you mean "${nearest(task, tasks)}"?)`;
+    return `probe "${name}" names the unknown task "${task}"${nameAside(task, tasks)}`;
   const tools = domain.tools.map((tool) => tool.name);
   const unknown = [...setup, ...(call ? [call] : [])].find((each) => !tools.includes(each.name));
   if (unknown === undefined) return undefined;
-  return `probe "${name}" calls the unknown tool "${unknown.name}" (did you mean "${nearest(unknown.name, tools)}"?)`;
+  return `probe "${name}" calls the unknown tool "${unknown.name}"${nameAside(unknown.name, tools)}`;
 }
 
 /** A call of a task's solution, and those before it. */
