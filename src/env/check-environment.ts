@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../core/canonical-json.js';
 import type { Environment, EnvSnapshot, Space, StepResult, ToolsSpace } from '../core/environment.js';
 import { ReverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
-import { contains, describeSpace, rowSize } from './space-values.js';
+import { contains, crossed, describeSpace, rowSize } from './space-values.js';
 import type { ToolsAction } from './tools/tools-family.js';
 
 interface EnvironmentCheck {
@@ -111,8 +111,8 @@ function problemsOfSpaces({ observationSpace, actionSpace }: Environment): strin
     if (space.type === 'box') {
       const size = space.shape.reduce((product, length) => product * length, 1);
       if (space.low.length !== size || space.high.length !== size) problems.push(`${name}: ${size} bounds are needed`);
-      const crossed = space.low.findIndex((low, i) => low !== null && space.high[i] !== null && low > space.high[i]!);
-      if (crossed >= 0) problems.push(`${name}: low exceeds high at element ${crossed}`);
+      const at = space.low.findIndex((low, i) => crossed([low, space.high[i]]));
+      if (at >= 0) problems.push(`${name}: element ${at}: ${crossed([space.low[at], space.high[at]])}`);
     }
     if (space.type === 'discrete' && !(Number.isInteger(space.n) && space.n > 0))
       problems.push(`${name}: n is ${space.n}`);

@@ -192,6 +192,13 @@ export async function makeEnvironment<S extends EnvSpec>(
   return made as EnvironmentFor<S>;
 }
 
+/** Whole paths of the files, of a user's own, that the environment of a spec is made of. */
+export async function environmentFiles(spec: CheckedEnvSpec, folder: string): Promise<string[]> {
+  if (spec.mjcf === undefined) return [];
+  const { filesOfModel } = await import('./mujoco/mujoco-environment.js');
+  return filesOfModel(spec, spec.mjcf, folder);
+}
+
 async function makeWhole(checked: CheckedEnvSpec, folder: string): Promise<VectorEnvironment> {
   if (checked.mjcf !== undefined) {
     const { makeFromFile } = await import('./mujoco/mujoco-environment.js');

@@ -69,9 +69,9 @@ function expectation(issue: Issue): string {
       return issue.expected === 'int' ? 'integer' : issue.expected;
     case 'too_small':
       if (issue.origin === 'string' && issue.minimum === 1) return 'a text that is not empty';
-      return `${issue.inclusive === false ? 'above' : 'at least'} ${issue.minimum}${COUNTED[issue.origin] ?? ''}`;
+      return `${issue.inclusive === false ? 'above' : 'at least'} ${counted(issue.minimum, issue.origin)}`;
     case 'too_big':
-      return `${issue.inclusive === false ? 'below' : 'at most'} ${issue.maximum}${COUNTED[issue.origin] ?? ''}`;
+      return `${issue.inclusive === false ? 'below' : 'at most'} ${counted(issue.maximum, issue.origin)}`;
     case 'invalid_value':
       return oneOf(issue.values);
     case 'invalid_union':
@@ -82,7 +82,10 @@ function expectation(issue: Issue): string {
   }
 }
 
-const COUNTED: Readonly<Record<string, string>> = { string: ' characters', array: ' elements' };
+function counted(number: number | bigint, origin: string): string {
+  const things = { string: ' character', array: ' element' }[origin];
+  return things === undefined ? String(number) : `${number}${things}${Number(number) === 1 ? '' : 's'}`;
+}
 
 function oneOf(values: readonly unknown[]): string {
   return `${values.length > 1 ? 'one of ' : ''}${values.map((value) => JSON.stringify(value)).join(', ')}`;

@@ -254,9 +254,8 @@ function actuatorsOf(simulation: Simulation, body: BodySpec): number[] {
   return actuators.map((entry) => {
     if (typeof entry === 'string') return indexOf(simulation, 'actuator', entry);
     if (entry < simulation.nu) return entry;
-    throw reverieError('ENV_SPEC_INVALID', {
-      problem: `The model has ${simulation.nu} actuators, so there is no index ${entry}.`,
-    });
+    const problem = `The model has no actuator of index ${entry}; their number is ${simulation.nu}.`;
+    throw reverieError('ENV_SPEC_INVALID', { problem });
   });
 }
 
@@ -281,7 +280,7 @@ function placeJoints(simulation: Simulation, initial: BodySpec['initial']): void
       const addresses = addressesOf([joint], of, simulation);
       const values = typeof value === 'number' ? [value] : value;
       if (values.length !== addresses.length) {
-        const problem = `initial.${of}.${joint} has ${values.length} numbers; the joint has ${addresses.length}.`;
+        const problem = `initial.${of}.${joint} has another length (${values.length}) than the joint (${addresses.length}).`;
         throw reverieError('ENV_SPEC_INVALID', { problem });
       }
       for (let i = 0; i < values.length; i++) simulation.arrays[of][addresses[i]] = values[i];
@@ -289,17 +288,38 @@ function placeJoints(simulation: Simulation, initial: BodySpec['initial']): void
   }
 }
 
+interface Place {
+  readonly mjcfFolder?: string;
+}
+
+function placeOf({ mjcfFolder }: Place, mjcf: string, folder: string): Pick<ModelSource, 'file' | 'folder'> {
+  const whole = mjcfFolder === undefined ? undefined : path.resolve(folder, mjcfFolder);
+  return { file: path.resolve(folder, mjcf), folder: whole };
+}
+
+/** The files that MuJoCo opens for the model, or opened until it could not go on. */
+export async function filesOfModel(settings: Place, mjcf: string, folder: string): Promise<string[]> {
+  const place = placeOf(settings, mjcf, folder);
+  const files: string[] = [];
+  const onRead = (name: string) => files.push(path.resolve(path.dirname(place.file), name));
+  // Why it cannot be compiled is told where it is used.
+  await Simulation.load({ ...place, onRead }).then(
+    (simulation) => simulation.delete(),
+    () => undefined,
+  );
+  return files;
+}
+
 /** @param folder where relative paths of `mjcf` and `mjcfFolder` start */
 export function makeFromFile(
-  settings: ClockSetting & { readonly id?: string; readonly mjcfFolder?: string },
+  settings: ClockSetting & Place & { readonly id?: string },
   mjcf: string,
   folder: string,
 ): Promise<MujocoEnvironment> {
   const body = parseStrictly(bodySpecSchema, bodyKeysOf(settings), 'environment');
   const id = settings.id ?? path.basename(mjcf, path.extname(mjcf));
-  const whole = settings.mjcfFolder === undefined ? undefined : path.resolve(folder, settings.mjcfFolder);
-  const file = path.resolve(folder, mjcf);
-  return MujocoEnvironment.make({ id, file, folder: whole, body, maxEpisodeSteps: clockOf(settings, 1000) });
+  const place = placeOf(settings, mjcf, folder);
+  return MujocoEnvironment.make({ id, ...place, body, maxEpisodeSteps: clockOf(settings, 1000) });
 }
 
 /** A body of the package: its folder in `data/bodies/` has the MJCF and what is observed, paid for and ended by. */

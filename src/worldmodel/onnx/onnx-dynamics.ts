@@ -151,6 +151,8 @@ interface Tile {
 
 /** Rows of one run: activations stay in cache, and memory is bounded whatever the batch. */
 const TILE_ROWS = 512;
+/** By which a probability may miss its bounds. */
+const ROUNDING = 1e-5;
 
 export class OnnxDynamics extends MemorylessDynamics {
   private readonly clip?: (rows: Float32Array) => void;
@@ -217,6 +219,7 @@ export class OnnxDynamics extends MemorylessDynamics {
       if (tile.terminated) chance.set(tile.terminated, first);
     });
     requireFiniteAnswer(this.modelVersion, nextObs, reward, rows);
+    this.requireChances(chance);
     this.clip?.(nextObs);
     const rewards =
       this.outcome.reward === 'known' ? knownRewards(this.known.reward!, obs, action, nextObs, rows) : reward;
@@ -280,6 +283,16 @@ export class OnnxDynamics extends MemorylessDynamics {
       };
       take(tile, first);
     }
+  }
+
+  private requireChances(chance: Float32Array): void {
+    const wrong = chance.find((value) => !(value >= -ROUNDING && value <= 1 + ROUNDING));
+    if (wrong === undefined) return;
+    const output = this.manifest.outputs.terminated;
+    throw reverieError('MODEL_FILE_INVALID', {
+      problem: `World model "${this.modelVersion}" answered ${wrong} as "${output}", where a probability from 0 to 1 is needed.`,
+      hint: 'Export the model with a sigmoid on that output.',
+    });
   }
 
   private actionRows(action: Float32Array, first: number, rows: number): Float32Array {
