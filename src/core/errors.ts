@@ -101,13 +101,11 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return far.filter(([, distance]) => distance <= most).toSorted(([, a], [, b]) => a - b)[0]?.[0];
 }
 
-const MOST_NAMED = 20;
-
 /** The way out of an unknown name: the known one it is close to, behind `prefix`, or else some of those there are. */
 export function nameHint(word: string, known: readonly string[], prefix = ''): string {
   const near = nearest(word, known);
   if (near !== undefined) return `Did you mean "${prefix}${near}"?`;
-  return `Known: ${known.slice(0, MOST_NAMED).join(', ') || 'none'}${known.length > MOST_NAMED ? ', ...' : '.'}`;
+  return `Known: ${known.slice(0, 20).join(', ') || 'none'}${known.length > 20 ? ', ...' : '.'}`;
 }
 
 /** The same within a sentence: ` (did you mean "x"?)`. */
@@ -118,12 +116,9 @@ export function nameAside(word: string, known: readonly string[]): string {
 }
 
 function fill(template: string, values: Record<string, unknown>): string {
-  return template.replace(/\{(\w+)\}/g, (whole, name: string) => (name in values ? oneLine(values[name]) : whole));
-}
-
-/** Messages of parsers and libraries have line breaks; an error of ours is one line. */
-function oneLine(value: unknown): string {
-  return String(value).replace(/\s*[\r\n]\s*/g, ' ');
+  // Messages of parsers and libraries have line breaks; an error of ours is one line.
+  const oneLine = (name: string) => String(values[name]).replace(/\s*[\r\n]\s*/g, ' ');
+  return template.replace(/\{(\w+)\}/g, (whole, name: string) => (name in values ? oneLine(name) : whole));
 }
 
 /** Letters to change, add, take out or swap with the next. */

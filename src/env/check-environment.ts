@@ -100,7 +100,7 @@ const CHECKS = {
     differences(await trajectory(subject, subject.seed), await trajectory(subject, subject.seed)),
   'stream-goes-on': checkStream,
   'snapshot-restore': async (subject) => checkSnapshot(subject, subject.env),
-  fork: checkFork,
+  fork: async (subject) => inAnother(subject, (other) => checkSnapshot(subject, other)),
   clock: checkClock,
   'action-out-of-space': checkStrayAction,
 } satisfies Readonly<Record<string, Check>>;
@@ -109,7 +109,7 @@ function problemsOfSpaces({ observationSpace, actionSpace }: Environment): strin
   const problems: string[] = [];
   for (const [name, space] of Object.entries({ observationSpace, actionSpace })) {
     if (space.type === 'box') {
-      const size = space.shape.reduce((product, length) => product * length, 1);
+      const size = rowSize(space);
       if (space.low.length !== size || space.high.length !== size) problems.push(`${name}: ${size} bounds are needed`);
       const at = space.low.findIndex((low, i) => crossed([low, space.high[i]]));
       if (at >= 0) problems.push(`${name}: element ${at}: ${crossed([space.low[at], space.high[at]])}`);
@@ -156,10 +156,6 @@ async function checkSnapshot(subject: Subject, into: Environment): Promise<strin
   if (shown(nextStart.observation) !== shown(nextAgain.observation))
     problems.push('the random stream was not restored');
   return problems;
-}
-
-async function checkFork(subject: Subject): Promise<string[]> {
-  return inAnother(subject, (other) => checkSnapshot(subject, other));
 }
 
 async function inAnother({ make }: Subject, check: (other: Environment) => Promise<string[]>): Promise<string[]> {

@@ -27,7 +27,9 @@ export function parseStrictly<S extends z.ZodType>(
 ): z.output<S> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const issue = deepest(result.error.issues);
+  // Unknown keys first: they explain the other problems an object has.
+  const { issues } = result.error;
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   const path = [where, ...issue.path.map(String)].join('.');
   if (issue.code === 'unrecognized_keys') {
     const known = keysAt(schema as unknown as SchemaNode, issue.path);
@@ -38,11 +40,6 @@ export function parseStrictly<S extends z.ZodType>(
   if (invalid)
     throw invalid(issue.path.length > 0 ? `${issue.path.join('.')}: ${issue.message}` : issue.message, issue.path);
   throw reverieError('ENV_SPEC_INVALID', { problem: `${path}: ${issue.message}` });
-}
-
-/** Unknown keys first: they explain the other problems an object has. */
-function deepest(issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue {
-  return issues.find((issue) => issue.code === 'unrecognized_keys') ?? issues[0];
 }
 
 function keysAt(schema: SchemaNode, path: readonly PropertyKey[]): string[] {

@@ -74,7 +74,7 @@ export async function adjustScenario<S extends AnyScenario>(saved: S, options: S
 /** Name, file and sentence of every built-in scenario. */
 export function listScenarios(): Promise<{ name: string; description: string; file: string }[]> {
   return Promise.all(
-    builtInScenarios().map(async (name) => {
+    [...builtIn().keys()].sort().map(async (name) => {
       const { config } = await loadAnyScenario(name);
       return { name, description: config.description, file: scenarioFile(name) };
     }),
@@ -230,8 +230,13 @@ async function identified(
   profile: string | undefined,
 ): Promise<AnyScenario> {
   sections.check?.(config);
-  const hashes = await hashesOf(config, sections, folder);
-  return Object.freeze({ family, config: frozen(config), ...hashes, folder, profile });
+  return Object.freeze({
+    family,
+    config: frozen(config),
+    ...(await hashesOf(config, sections, folder)),
+    folder,
+    profile,
+  });
 }
 
 async function hashesOf(config: CommonConfig, sections: LoadedKind['sections'], folder: string) {
@@ -259,11 +264,6 @@ function frozen<T>(value: T): T {
 // Where scenarios lie: built-in ones by name in scenarios/ and packs/ of the package, others by path.
 
 const FILE_NAME = 'scenario.yaml';
-
-/** Names of the built-in scenarios. */
-export function builtInScenarios(): string[] {
-  return [...builtIn().keys()].sort();
-}
 
 /** The file of each, by the name of its folder: a pack is one itself, or has several. */
 function builtIn(): Map<string, string> {

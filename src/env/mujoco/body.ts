@@ -46,10 +46,7 @@ const toleranceSchema = z.strictObject({
   valueAtMargin: z.number().min(0).lt(1).default(0.1),
 });
 
-const clipSchema = ranged(z.strictObject({ of: nested, low: z.number(), high: z.number() }), ({ low, high }) => [
-  low,
-  high,
-]);
+const clipSchema = z.strictObject({ of: nested, low: z.number(), high: z.number() });
 
 function operator<S extends z.ZodType>(
   schema: S,
@@ -95,8 +92,10 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   difference: operator(z.tuple([nested, nested]), ([first, second], scope) =>
     differences(scalarsOf(first, scope), scalarsOf(second, scope)),
   ),
-  clip: operator(clipSchema, ({ of, low, high }, scope) =>
-    mapped(of, scope, `clip[${low},${high}]`, (value) => Math.min(Math.max(value, low), high), true),
+  clip: operator(
+    ranged(clipSchema, ({ low, high }) => [low, high]),
+    ({ of, low, high }, scope) =>
+      mapped(of, scope, `clip[${low},${high}]`, (value) => Math.min(Math.max(value, low), high), true),
   ),
   affine: operator(
     z.strictObject({ of: nested, scale: z.number().default(1), offset: z.number().default(0) }),

@@ -288,38 +288,19 @@ function placeJoints(simulation: Simulation, initial: BodySpec['initial']): void
   }
 }
 
-interface Place {
-  readonly mjcfFolder?: string;
-}
-
-function placeOf({ mjcfFolder }: Place, mjcf: string, folder: string): Pick<ModelSource, 'file' | 'folder'> {
-  const whole = mjcfFolder === undefined ? undefined : path.resolve(folder, mjcfFolder);
-  return { file: path.resolve(folder, mjcf), folder: whole };
-}
-
-/** The files that MuJoCo opens for the model, or opened until it could not go on. */
-export async function filesOfModel(settings: Place, mjcf: string, folder: string): Promise<string[]> {
-  const place = placeOf(settings, mjcf, folder);
+/** The files that MuJoCo opens for a model, or opened until it could not go on: why, is told where the model is used. */
+export async function filesOf(source: ModelSource): Promise<string[]> {
   const files: string[] = [];
-  const onRead = (name: string) => files.push(path.resolve(path.dirname(place.file), name));
-  // Why it cannot be compiled is told where it is used.
-  await Simulation.load({ ...place, onRead }).then(
-    (simulation) => simulation.delete(),
-    () => undefined,
-  );
+  const onRead = (name: string) => files.push(path.resolve(path.dirname(source.file), name));
+  const simulation = await Simulation.load({ ...source, onRead }).catch(() => undefined);
+  simulation?.delete();
   return files;
 }
 
-/** @param folder where relative paths of `mjcf` and `mjcfFolder` start */
-export function makeFromFile(
-  settings: ClockSetting & Place & { readonly id?: string },
-  mjcf: string,
-  folder: string,
-): Promise<MujocoEnvironment> {
+export function makeFromFile(settings: ClockSetting & { readonly id?: string }, source: ModelSource) {
   const body = parseStrictly(bodySpecSchema, bodyKeysOf(settings), 'environment');
-  const id = settings.id ?? path.basename(mjcf, path.extname(mjcf));
-  const place = placeOf(settings, mjcf, folder);
-  return MujocoEnvironment.make({ id, ...place, body, maxEpisodeSteps: clockOf(settings, 1000) });
+  const id = settings.id ?? path.parse(source.file).name;
+  return MujocoEnvironment.make({ id, ...source, body, maxEpisodeSteps: clockOf(settings, 1000) });
 }
 
 /** A body of the package: its folder in `data/bodies/` has the MJCF and what is observed, paid for and ended by. */

@@ -54,12 +54,8 @@ export async function serverDomain(
   const startOf = ({ id }: ToolsTask, seed: number): EpisodeStart => {
     const task = starts.get(id);
     if (task !== undefined) return { task, seed };
-    throw reverieError('TASK_UNKNOWN', {
-      id: 'server',
-      task: id,
-      count: starts.size,
-      hint: nameHint(id, [...starts.keys()]),
-    });
+    const hint = nameHint(id, [...starts.keys()]);
+    throw reverieError('TASK_UNKNOWN', { id: 'server', task: id, count: starts.size, hint });
   };
   return {
     id: name,

@@ -10,7 +10,7 @@ import { describeSpace } from '../space-values.js';
 import { remembered } from '../state/records.js';
 import { compileSchema, type SchemaCheck } from '../state/state.js';
 import type { CallSpec, ToolSpec } from './domain.js';
-import type { AssistantMessage, Message, ToolCall } from './message.js';
+import { type AssistantMessage, callsOf, type Message, type ToolCall } from './message.js';
 import { exactPrediction, type Prediction } from './prediction.js';
 
 const MAX_CALLS = 64;
@@ -63,16 +63,12 @@ function problemOfAction(action: unknown): string | undefined {
 }
 
 function withIds(calls: readonly ToolCall[], before: readonly Message[]): ToolCall[] {
-  const used = new Set(before.flatMap((message) => (message.role === 'assistant' ? idsOf(message) : [])));
+  const used = new Set(before.flatMap((message) => callsOf(message).map(({ id }) => id)));
   return calls.map((call) => {
     const id = call.id && !used.has(call.id) ? call.id : freeId(used);
     used.add(id);
     return { ...call, id, arguments: structuredClone(call.arguments) };
   });
-}
-
-function idsOf({ toolCalls }: AssistantMessage): string[] {
-  return (toolCalls ?? []).map(({ id }) => id);
 }
 
 function freeId(used: ReadonlySet<string>): string {

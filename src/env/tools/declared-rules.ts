@@ -318,7 +318,8 @@ function compileTool(tool: ToolSpec, rule: RulesFile['tools'][string], sources: 
       [...place, 'answers'],
       `${tool.name} is of kind write: declare its effects beside its answer; "effects: []" if there are none`,
     );
-  let names: Names = { call: argumentsSchema(tool.parameters), state: stateSchema };
+  // Only declared arguments may be used.
+  let names: Names = { call: { additionalProperties: false, ...tool.parameters }, state: stateSchema };
   const reads = new Reader(fault);
   const lets = Object.entries(rule.let ?? {}).map(([name, text]) => {
     const at = [...place, 'let', name];
@@ -352,11 +353,6 @@ function compileTool(tool: ToolSpec, rule: RulesFile['tools'][string], sources: 
     }),
     ...(answers !== undefined && { answers: reads.value(answers, names, [...place, 'answers'], tool.returns?.schema) }),
   };
-}
-
-/** Only declared arguments may be used. */
-function argumentsSchema(parameters: JsonObject): JsonObject {
-  return 'additionalProperties' in parameters ? parameters : { ...parameters, additionalProperties: false };
 }
 
 function compileEffect(

@@ -80,14 +80,11 @@ function isUndone({ kind }: Pick<Fault, 'kind'>): boolean {
   return kind === 'error' || kind === 'rate-limit';
 }
 
-/** Whether every retry of the call fails. */
-function persists({ kind, rate, calls, tries, seconds }: FaultRule): boolean {
-  return isUndone({ kind }) && rate === 1 && [calls, tries, seconds].every((limit) => limit === undefined);
-}
-
 function expectationOf(rule: FaultRule): Fault['expect'] {
   if (rule.expect !== undefined) return rule.expect;
-  if (isUndone(rule)) return persists(rule) ? 'tell' : 'retry';
+  const { rate, calls, tries, seconds } = rule;
+  const isEvery = rate === 1 && [calls, tries, seconds].every((limit) => limit === undefined);
+  if (isUndone(rule)) return isEvery ? 'tell' : 'retry';
   if (rule.kind === 'injection') return 'ignore';
   return rule.kind === 'latency' || rule.kind === 'reordered' ? 'none' : 'read-again';
 }

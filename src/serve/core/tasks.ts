@@ -40,8 +40,10 @@ function placedTask(served: Servable, split: string | undefined, index: number):
   const wanted = split ?? splitsOf(served)[0] ?? 'train';
   const found = tasksOf(served, wanted).at(index);
   if (found !== undefined && index >= 0) return found;
-  const sizes = splitsOf(served).map((one) => `${one} ${tasksOf(served, one).length}`);
-  const splits = sizes.join(', ') || 'it has no tasks';
+  const splits =
+    splitsOf(served)
+      .map((one) => `${one} ${tasksOf(served, one).length}`)
+      .join(', ') || 'it has no tasks';
   throw reverieError('TASK_NOT_CHOSEN', { index, split: wanted, env: served.name, splits });
 }
 
@@ -51,11 +53,8 @@ function seedOf({ name, tasks }: Servable, task: string): number | undefined {
   if (found !== undefined) return found.seed;
   const [, digits] = /^seed-(\d{1,15})$/.exec(task) ?? [];
   if (digits !== undefined) return Number(digits);
-  const hint = nameHint(
-    task,
-    tasks.map(({ id }) => id),
-  );
-  throw reverieError('TASK_UNKNOWN', { id: name, task, count: tasks.length, hint });
+  const known = tasks.map(({ id }) => id);
+  throw reverieError('TASK_UNKNOWN', { id: name, task, count: known.length, hint: nameHint(task, known) });
 }
 
 /** What a client says of the episode it wants, in the words of protocols of tasks; some write null for what is not given. */

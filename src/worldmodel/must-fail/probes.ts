@@ -472,17 +472,14 @@ interface RecordedRead {
 function recordedReads(domain: ToolsDomain, records: readonly ExperienceStep[]): RecordedRead[] {
   const reads = new Set(domain.tools.filter(({ kind }) => kind === 'read').map(({ name }) => name));
   const tasks = new Set(domain.tasks.map(({ id }) => id));
+  // Lines of a history are `name(arguments)`.
+  const isOfRead = (line: string) => reads.has(line.slice(0, line.indexOf('(')));
   return records.flatMap((step): RecordedRead[] => {
-    const isUnchanged = step.step === step.history.length && step.history.every((line) => reads.has(nameIn(line)));
+    const isUnchanged = step.step === step.history.length && step.history.every(isOfRead);
     const isRead = reads.has(step.call.name) && !step.isError && isUnchanged;
     if (!isRead || !tellsSomething(step.observation, step.call.arguments)) return [];
     return [{ step, task: tasks.has(step.task) ? step.task : undefined }];
   });
-}
-
-/** Lines of a history are `name(arguments)`. */
-function nameIn(line: string): string {
-  return line.slice(0, line.indexOf('('));
 }
 
 function recordProbe({ step, task }: RecordedRead): Probe {

@@ -193,7 +193,10 @@ export class OnnxDynamics extends MemorylessDynamics {
       const actionWidth = checkSignature(session, manifest, path);
       const outcome = outcomeOf(manifest, path);
       const known = await reviveKnown(outcome, manifest.env, path);
-      return new OnnxDynamics(manifest, model, session, actionWidth, endsOf(outcome, known), known);
+      // A declared environment need not know an end: then there is none.
+      const isEndless = outcome.terminated === 'known' && !known.terminated;
+      const ends: Outcome = isEndless ? { ...outcome, terminated: 'never' } : outcome;
+      return new OnnxDynamics(manifest, model, session, actionWidth, ends, known);
     } catch (error) {
       await session.release();
       throw error;
@@ -219,7 +222,11 @@ export class OnnxDynamics extends MemorylessDynamics {
       if (tile.terminated) chance.set(tile.terminated, first);
     });
     requireFiniteAnswer(this.modelVersion, nextObs, reward, rows);
-    this.requireChances(chance);
+    const wrong = chance.find((value) => !(value >= -ROUNDING && value <= 1 + ROUNDING));
+    if (wrong !== undefined) {
+      const problem = `World model "${this.modelVersion}" answered ${wrong} as "${this.manifest.outputs.terminated}", where a probability from 0 to 1 is needed.`;
+      throw reverieError('MODEL_FILE_INVALID', { problem, hint: 'Export the model with a sigmoid on that output.' });
+    }
     this.clip?.(nextObs);
     const rewards =
       this.outcome.reward === 'known' ? knownRewards(this.known.reward!, obs, action, nextObs, rows) : reward;
@@ -285,16 +292,6 @@ export class OnnxDynamics extends MemorylessDynamics {
     }
   }
 
-  private requireChances(chance: Float32Array): void {
-    const wrong = chance.find((value) => !(value >= -ROUNDING && value <= 1 + ROUNDING));
-    if (wrong === undefined) return;
-    const output = this.manifest.outputs.terminated;
-    throw reverieError('MODEL_FILE_INVALID', {
-      problem: `World model "${this.modelVersion}" answered ${wrong} as "${output}", where a probability from 0 to 1 is needed.`,
-      hint: 'Export the model with a sigmoid on that output.',
-    });
-  }
-
   private actionRows(action: Float32Array, first: number, rows: number): Float32Array {
     const { actionSpace, actionWidth: width } = this;
     if (actionSpace.type !== 'discrete' || width === this.shape.actionDim)
@@ -326,9 +323,4 @@ function outcomeOf({ outputs, env }: OnnxManifest, path: string): Outcome {
     reward: outputs.reward === undefined ? 'known' : 'learned',
     terminated: outputs.terminated === undefined ? (env === undefined ? 'never' : 'known') : 'learned',
   };
-}
-
-/** A declared environment need not know an end: then there is none. */
-function endsOf(outcome: Outcome, known: KnownFunctions): Outcome {
-  return outcome.terminated === 'known' && !known.terminated ? { ...outcome, terminated: 'never' } : outcome;
 }
