@@ -80,9 +80,7 @@ export async function launch<R extends JobResult>(name: string, options: LaunchO
     if (options.trustRules) {
       // For the rest of the process.
       (await import('../env/tools/sandbox/sandbox.js')).trustRules();
-      log(
-        'Rules run as ordinary code of this process, without their sandbox: they can reach and hold up all that it can.',
-      );
+      log('Rules run as ordinary code of this process, without a sandbox: they can reach and hold up all that it can.');
     }
     const run = await jobFor(name, scenario, options.jobs);
     const { seed, workers } = scenario.config;

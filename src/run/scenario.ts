@@ -230,13 +230,8 @@ async function identified(
   profile: string | undefined,
 ): Promise<AnyScenario> {
   sections.check?.(config);
-  return Object.freeze({
-    family,
-    config: frozen(config),
-    ...(await hashesOf(config, sections, folder)),
-    folder,
-    profile,
-  });
+  const hashes = await hashesOf(config, sections, folder);
+  return Object.freeze({ family, config: frozen(config), ...hashes, folder, profile });
 }
 
 async function hashesOf(config: CommonConfig, sections: LoadedKind['sections'], folder: string) {

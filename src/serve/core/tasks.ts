@@ -40,20 +40,17 @@ function placedTask(served: Servable, split: string | undefined, index: number):
   const wanted = split ?? splitsOf(served)[0] ?? 'train';
   const found = tasksOf(served, wanted).at(index);
   if (found !== undefined && index >= 0) return found;
-  const splits =
-    splitsOf(served)
-      .map((one) => `${one} ${tasksOf(served, one).length}`)
-      .join(', ') || 'it has no tasks';
+  const sizes = splitsOf(served).map((one) => `${one} ${tasksOf(served, one).length}`);
+  const splits = sizes.join(', ') || 'it has no tasks';
   throw reverieError('TASK_NOT_CHOSEN', { index, split: wanted, env: served.name, splits });
 }
 
 /** Any seed is a task, called `seed-N`. */
 function seedOf({ name, tasks }: Servable, task: string): number | undefined {
-  const found = tasks.find(({ id }) => id === task);
-  if (found !== undefined) return found.seed;
+  const known = tasks.map(({ id }) => id);
+  if (known.includes(task)) return tasks[known.indexOf(task)].seed;
   const [, digits] = /^seed-(\d{1,15})$/.exec(task) ?? [];
   if (digits !== undefined) return Number(digits);
-  const known = tasks.map(({ id }) => id);
   throw reverieError('TASK_UNKNOWN', { id: name, task, count: known.length, hint: nameHint(task, known) });
 }
 
