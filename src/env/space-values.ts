@@ -24,7 +24,7 @@ type Ends = readonly [low: number | null | undefined, high: number | null | unde
 /** Why no number lies from `low` to `high`, without the two where `isOpen`; undefined where one does. None bounds nothing. */
 export function crossed([low, high, isOpen = false]: Ends): string | undefined {
   if (low == null || high == null || (isOpen ? low < high : low <= high)) return undefined;
-  return `no number lies between a low of ${low} and a high of ${high}; give the lower one first, or leave one out`;
+  return `no number lies between a low of ${low} and a high of ${high}; give the lower one first`;
 }
 
 /** A schema of what has a range, refused where that is empty. */

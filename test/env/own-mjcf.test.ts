@@ -285,6 +285,12 @@ describe('one clear error each', () => {
       'ENV_SPEC_INVALID',
     ],
     ['noise', { resetNoise: [{ qpos: 'all', uniform: [0.1, -0.1] }] }, crossed(0.1, -0.1), 'ENV_SPEC_INVALID'],
+    [
+      'a disc of one element',
+      { resetNoise: [{ qpos: ['turn'], disc: 1 }] },
+      /two elements.* are 1\./,
+      'ENV_SPEC_INVALID',
+    ],
     ['an action’s range', { action: { range: [1, -1] } }, crossed(1, -1), 'ENV_SPEC_INVALID'],
     ['an end that is everywhere', end({ above: 1, below: 0 }), crossed(1, 0), 'ENV_SPEC_INVALID'],
     ['one without its ends', end({ above: 1, atMost: 1 }), crossed(1, 1), 'ENV_SPEC_INVALID'],

@@ -352,6 +352,8 @@ function applyNoise(entry: ResetNoise, simulation: Simulation, rng: Rng): void {
   const addresses = addressesOf((entry.qpos ?? entry.qvel)!, of, simulation);
   const values = simulation.arrays[of];
   if (entry.disc !== undefined) {
+    const problem = `resetNoise.disc sets two elements; those that it is given are ${addresses.length}.`;
+    if (addresses.length !== 2) throw reverieError('ENV_SPEC_INVALID', { problem });
     const [x, y] = pointInDisc(entry.disc, rng);
     values[addresses[0]] = x;
     values[addresses[1]] = y;
