@@ -61,10 +61,29 @@ class Spaces:
         self.dtype = numpy.dtype("uint8" if is_bytes else "<f4")
 
     def row(self, observation):
-        """The bytes of an observation's row."""
+        """The bytes of an observation's row. What is not of the space raises: its row would be cut where another begins."""
+        self._require_shown("the observation", self.observation, observation)
         if self.shown is not self.observation:
             observation = self.spaces.flatten(self.observation, observation)
         return self.np.asarray(observation, dtype=self.dtype).tobytes()
+
+    def _require_shown(self, what, space, shown):
+        kinds, np = self.spaces, self.np
+        if isinstance(space, (kinds.Dict, kinds.Tuple)):
+            parts = space.spaces.items() if isinstance(space, kinds.Dict) else enumerate(space.spaces)
+            if len(shown) != len(space.spaces):
+                raise ValueError(f"parts of {what}: {len(shown)}, where its space {space} has {len(space.spaces)}")
+            for key, one in parts:
+                self._require_shown(f"{what}[{key!r}]", one, shown[key])
+            return
+        # Bounds of a box are often passed by a little; a byte or a choice that is out of them is read as another one.
+        row = np.asarray(shown)
+        fits = row.shape == space.shape if isinstance(space, kinds.Box) else space.contains(shown)
+        if fits and self.dtype == np.uint8 and row.dtype != np.uint8:
+            fits = (row == row.astype(np.uint8)).all()
+        if not fits or row.dtype.kind not in "biuf":
+            told = f"of shape {row.shape} and type {row.dtype}"
+            raise ValueError(f"{what} is {str(row)[:80]} {told}, where its space is {space}")
 
     def _shown_space(self):
         """The space itself where a row of numbers is of it, or else the flat one (`gymnasium.spaces.flatten_space`)."""

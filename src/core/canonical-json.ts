@@ -90,15 +90,10 @@ function isWhole(key: string): boolean {
 
 /** Slow, and right for every value: dates, instances of classes, functions. */
 function bySorting(value: unknown): string {
-  return JSON.stringify(value, (_key, part: unknown) => (isPlainObject(part) ? sortedByKey(part) : part));
-}
-
-function sortedByKey(value: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-function isPlainObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return JSON.stringify(value, (_key, part: unknown) => {
+    if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
+    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
 }
 
 /** 64 hexadecimal digits of the parts one after another; text counts as UTF-8. */

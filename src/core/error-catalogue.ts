@@ -109,7 +109,7 @@ export const ERROR_CATALOGUE = {
   GYMNASIUM_FAILED: {
     status: 502,
     message: 'Environment "{id}" failed in {what}: {problem}',
-    hint: 'The exception is that of its Python code. Reset the environment to go on; its package may know the error.',
+    hint: 'Its Python code is at fault, or what its spaces say of it. Reset the environment to go on; its package may know the error.',
   },
   GYMNASIUM_DIED: {
     status: 502,
@@ -143,7 +143,7 @@ export const ERROR_CATALOGUE = {
   TASK_UNKNOWN: {
     status: 404,
     message: 'Environment "{id}" has no task "{task}" (it has {count}).',
-    hint: 'Did you mean "{nearest}"?',
+    hint: '{hint}',
   },
   TOOL_WITHOUT_RULE: {
     status: 422,
@@ -299,7 +299,7 @@ export const ERROR_CATALOGUE = {
       'Scenario "{path}", or a file it names, was changed after it was saved (hash {hash}, recorded {recorded}).',
     hint: 'Restore what was changed, or start a new run and name the scenario to use instead of the saved one.',
   },
-  UNKNOWN_KEY: { status: 400, message: 'Unknown key "{key}" in {where}.', hint: 'Did you mean "{nearest}"?' },
+  UNKNOWN_KEY: { status: 400, message: 'Unknown key "{key}" in {where}.', hint: '{hint}' },
   FLAG_INVALID: {
     status: 400,
     message: '{flag} was given as "{value}"; expected {expected}.',
@@ -320,7 +320,7 @@ export const ERROR_CATALOGUE = {
   INPUT_UNFIT: {
     status: 409,
     message:
-      '"{path}" (--{input}) does not fit this scenario (environment "{env}"): its {what} is {theirs}, where {ours} is needed.',
+      '"{path}" (--{input}) does not fit this scenario (environment "{env}"): its {what} is {theirs}; this environment needs {ours}.',
     hint: 'Give one that was made in this environment, or name the scenario it was made with.',
   },
   QUEUE_REFUSED: { status: 409, message: '{problem}', hint: '{hint}' },
@@ -492,7 +492,7 @@ export const ERROR_CATALOGUE = {
   CHECKPOINT_CORRUPT: {
     status: 422,
     message: 'Checkpoint file "{path}" is damaged: {problem}',
-    hint: 'Restore the file from a copy or go back to an older checkpoint; nothing was changed.',
+    hint: 'Restore the file from a copy, or start the run anew; nothing was changed.',
   },
   STORAGE_FULL: {
     status: 507,

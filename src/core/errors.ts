@@ -94,37 +94,43 @@ export function describeIssues(error: {
     .join('; ');
 }
 
-/** The candidate closest to `word` by edit distance, or undefined if there are no candidates. */
+/** The candidate closest to `word` by edit distance; undefined where more than a letter in three would be another. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
-  let best: string | undefined;
-  let bestDistance = Number.POSITIVE_INFINITY;
-  for (const candidate of candidates) {
-    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
-    if (distance < bestDistance) {
-      best = candidate;
-      bestDistance = distance;
-    }
-  }
-  return best;
+  const most = Math.min(word.length - 1, Math.max(1, word.length / 3));
+  const far = candidates.map((name) => [name, editDistance(word.toLowerCase(), name.toLowerCase())] as const);
+  return far.filter(([, distance]) => distance <= most).toSorted(([, a], [, b]) => a - b)[0]?.[0];
+}
+
+/** The way out of an unknown name: the known one it is close to, behind `prefix`, or else some of those there are. */
+export function nameHint(word: string, known: readonly string[], prefix = ''): string {
+  const near = nearest(word, known);
+  if (near !== undefined) return `Did you mean "${prefix}${near}"?`;
+  return `Known: ${known.slice(0, 20).join(', ') || 'none'}${known.length > 20 ? ', ...' : '.'}`;
+}
+
+/** The same within a sentence: ` (did you mean "x"?)`. */
+export function nameAside(word: string, known: readonly string[]): string {
+  return ` (${nameHint(word, known)
+    .replace(/^./, (first) => first.toLowerCase())
+    .replace(/\.$/, '')})`;
 }
 
 function fill(template: string, values: Record<string, unknown>): string {
-  return template.replace(/\{(\w+)\}/g, (whole, name: string) => (name in values ? oneLine(values[name]) : whole));
+  // Messages of parsers and libraries have line breaks; an error of ours is one line.
+  const oneLine = (name: string) => String(values[name]).replace(/\s*[\r\n]\s*/g, ' ');
+  return template.replace(/\{(\w+)\}/g, (whole, name: string) => (name in values ? oneLine(name) : whole));
 }
 
-/** Messages of parsers and libraries have line breaks; an error of ours is one line. */
-function oneLine(value: unknown): string {
-  return String(value).replace(/\s*[\r\n]\s*/g, ' ');
-}
-
+/** Letters to change, add, take out or swap with the next. */
 function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
+  const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i++) {
-    const row = [i];
+    rows[i] = [i];
     for (let j = 1; j <= b.length; j++) {
-      row.push(Math.min(previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1)));
+      const swaps = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? rows[i - 2][j - 2] + 1 : Infinity;
+      const changes = rows[i - 1][j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
+      rows[i][j] = Math.min(rows[i - 1][j] + 1, rows[i][j - 1] + 1, changes, swaps);
     }
-    previous = row;
   }
-  return previous[b.length];
+  return rows[a.length][b.length];
 }

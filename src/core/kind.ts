@@ -25,6 +25,8 @@ export interface ScenarioOf<F extends string = string, C extends CommonConfig = 
   readonly hash: string;
   /** Folder that relative paths in `config` start from. */
   readonly folder: string;
+  /** SHA-256 (hex) of the files that its environment is made of; absent where it names none. */
+  readonly environment?: string;
   /** Profile that was applied. */
   readonly profile?: string;
 }
@@ -41,6 +43,8 @@ export interface ScenarioSections<C extends CommonConfig = never> {
   readonly identity?: (config: Omit<C, 'seed' | 'workers'>) => object;
   /** Absolute paths of files that decide what the scenario means; those that are not there are passed over. */
   readonly files?: (config: C, folder: string) => string[];
+  /** As `files`, of those that the environment is made of, which tell it from others in evaluation sets. */
+  readonly environmentFiles?: (config: C, folder: string) => Promise<string[]>;
 }
 
 /** Values of a kind between memory and JSON, as protocols carry them. Keys are in snake_case, as everything on the wire. */

@@ -2,7 +2,7 @@
 // by the same door, and nothing is loaded before it is asked for.
 
 import type { ZodType } from 'zod';
-import { nearest, reverieError } from './errors.js';
+import { nameHint, reverieError } from './errors.js';
 
 /** One thing that can be named in a scenario, a stored file or on the command line. */
 export interface Named {
@@ -65,13 +65,8 @@ export class Registry<E extends Named> {
   get(name: string): E {
     const entry = this.entries.get(name);
     if (entry !== undefined) return entry;
-    const known = this.names();
-    const close = nearest(name, known);
-    const meant = close === undefined ? '' : ` Did you mean "${close}"?`;
-    throw reverieError('NAME_UNKNOWN', {
-      problem: `There is no ${this.what} called "${name}".`,
-      hint: `Known: ${known.join(', ')}.${meant}`,
-    });
+    const hint = nameHint(name, this.names());
+    throw reverieError('NAME_UNKNOWN', { problem: `There is no ${this.what} called "${name}".`, hint });
   }
 
   /** In the order of registration. */

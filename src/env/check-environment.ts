@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../core/canonical-json.js';
 import type { Environment, EnvSnapshot, Space, StepResult, ToolsSpace } from '../core/environment.js';
 import { ReverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
-import { contains, describeSpace, rowSize } from './space-values.js';
+import { contains, crossed, describeSpace, rowSize } from './space-values.js';
 import type { ToolsAction } from './tools/tools-family.js';
 
 interface EnvironmentCheck {
@@ -100,7 +100,7 @@ const CHECKS = {
     differences(await trajectory(subject, subject.seed), await trajectory(subject, subject.seed)),
   'stream-goes-on': checkStream,
   'snapshot-restore': async (subject) => checkSnapshot(subject, subject.env),
-  fork: checkFork,
+  fork: async (subject) => inAnother(subject, (other) => checkSnapshot(subject, other)),
   clock: checkClock,
   'action-out-of-space': checkStrayAction,
 } satisfies Readonly<Record<string, Check>>;
@@ -109,10 +109,10 @@ function problemsOfSpaces({ observationSpace, actionSpace }: Environment): strin
   const problems: string[] = [];
   for (const [name, space] of Object.entries({ observationSpace, actionSpace })) {
     if (space.type === 'box') {
-      const size = space.shape.reduce((product, length) => product * length, 1);
+      const size = rowSize(space);
       if (space.low.length !== size || space.high.length !== size) problems.push(`${name}: ${size} bounds are needed`);
-      const crossed = space.low.findIndex((low, i) => low !== null && space.high[i] !== null && low > space.high[i]!);
-      if (crossed >= 0) problems.push(`${name}: low exceeds high at element ${crossed}`);
+      const at = space.low.findIndex((low, i) => crossed([low, space.high[i]]));
+      if (at >= 0) problems.push(`${name}: element ${at}: ${crossed([space.low[at], space.high[at]])}`);
     }
     if (space.type === 'discrete' && !(Number.isInteger(space.n) && space.n > 0))
       problems.push(`${name}: n is ${space.n}`);
@@ -156,10 +156,6 @@ async function checkSnapshot(subject: Subject, into: Environment): Promise<strin
   if (shown(nextStart.observation) !== shown(nextAgain.observation))
     problems.push('the random stream was not restored');
   return problems;
-}
-
-async function checkFork(subject: Subject): Promise<string[]> {
-  return inAnother(subject, (other) => checkSnapshot(subject, other));
 }
 
 async function inAnother({ make }: Subject, check: (other: Environment) => Promise<string[]>): Promise<string[]> {

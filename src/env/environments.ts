@@ -1,5 +1,6 @@
 // What can be named as an environment in a scenario; an environment as data, checked once, here; and from that to a running one.
 
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { SyncVectorEnvironment, VectorEnvironment } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
@@ -192,11 +193,20 @@ export async function makeEnvironment<S extends EnvSpec>(
   return made as EnvironmentFor<S>;
 }
 
+/** Whole paths of the files, of a user's own, that the environment of a spec is made of. */
+export async function environmentFiles(spec: CheckedEnvSpec, folder: string): Promise<string[]> {
+  const model = modelOf(spec, folder);
+  return model === undefined ? [] : (await import('./mujoco/mujoco-environment.js')).filesOf(model);
+}
+
+function modelOf({ mjcf, mjcfFolder }: CheckedEnvSpec, folder: string) {
+  if (mjcf === undefined) return undefined;
+  return { file: resolve(folder, mjcf), ...(mjcfFolder !== undefined && { folder: resolve(folder, mjcfFolder) }) };
+}
+
 async function makeWhole(checked: CheckedEnvSpec, folder: string): Promise<VectorEnvironment> {
-  if (checked.mjcf !== undefined) {
-    const { makeFromFile } = await import('./mujoco/mujoco-environment.js');
-    return makeFromFile(checked, checked.mjcf, folder);
-  }
+  const model = modelOf(checked, folder);
+  if (model !== undefined) return (await import('./mujoco/mujoco-environment.js')).makeFromFile(checked, model);
   const entry = entryFor(checked)!;
   const own = keysOf(entry).filter((key) => checked[key as keyof typeof checked] !== undefined);
   const given = Object.fromEntries(own.map((key) => [key, checked[key as keyof typeof checked]]));

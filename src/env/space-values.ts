@@ -1,5 +1,6 @@
 // What one can do with a space and a row: size, membership, description, clipping. Spaces themselves are plain JSON.
 
+import { z } from 'zod';
 import type { BoxSpace, DiscreteSpace, Space, VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 
@@ -17,6 +18,25 @@ export function unboundedSpace(size: number): BoxSpace {
 export function discreteSpace(n: number, start = 0): DiscreteSpace {
   return { type: 'discrete', n, start };
 }
+
+type Ends = readonly [low: number | null | undefined, high: number | null | undefined, isOpen?: boolean];
+
+/** Why no number lies from `low` to `high`, without the two where `isOpen`; undefined where one does. None bounds nothing. */
+export function crossed([low, high, isOpen = false]: Ends): string | undefined {
+  if (low == null || high == null || (isOpen ? low < high : low <= high)) return undefined;
+  return `no number lies between a low of ${low} and a high of ${high}; give the lower one first`;
+}
+
+/** A schema of what has a range, refused where that is empty. */
+export function ranged<S extends z.ZodType>(schema: S, endsOf: (value: z.output<S>) => Ends): S {
+  return schema.superRefine((value, { addIssue }) => {
+    const message = crossed(endsOf(value));
+    if (message !== undefined) addIssue({ code: 'custom', message });
+  });
+}
+
+/** `[low, high]` */
+export const rangeSchema = ranged(z.tuple([z.number(), z.number()]), (ends) => ends);
 
 /** Elements of one row of the space: a discrete value is one element. */
 export function rowSize(space: VectorSpace): number {
@@ -69,8 +89,8 @@ export function requireAction(space: VectorSpace, action: Float32Array): void {
   const shown = ArrayBuffer.isView(action) ? `${kind}[${Array.from(action).join(', ')}]` : String(action);
   const hint =
     space.type === 'box'
-      ? 'Give as many finite numbers as the shape says, each within its bounds; clip to them what lies outside.'
-      : 'Give that integer as the one element of the action.';
+      ? 'Give as many finite numbers as the shape says; clip each to its bounds.'
+      : `Give the action as an array with one element: Float32Array.of(${space.start}).`;
   throw reverieError('ACTION_OUT_OF_SPACE', { action: shown, space: describeSpace(space), hint });
 }
 

@@ -1,7 +1,7 @@
 // Data checked against a schema, with this project's errors: an unknown key names the nearest known one.
 
 import { z } from 'zod';
-import { nearest, reverieError } from '../core/errors.js';
+import { nameHint, reverieError } from '../core/errors.js';
 
 /** What we read of a zod schema's definition to list the keys at a path. */
 interface SchemaNode {
@@ -27,22 +27,19 @@ export function parseStrictly<S extends z.ZodType>(
 ): z.output<S> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const issue = deepest(result.error.issues);
+  // Unknown keys first: they explain the other problems an object has.
+  const { issues } = result.error;
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   const path = [where, ...issue.path.map(String)].join('.');
   if (issue.code === 'unrecognized_keys') {
     const known = keysAt(schema as unknown as SchemaNode, issue.path);
     const [key] = issue.keys;
     const line = lineOf([...issue.path, key]);
-    throw reverieError('UNKNOWN_KEY', { key, where: `${path}${line}`, nearest: nearest(key, known) });
+    throw reverieError('UNKNOWN_KEY', { key, where: `${path}${line}`, hint: nameHint(key, known) });
   }
   if (invalid)
     throw invalid(issue.path.length > 0 ? `${issue.path.join('.')}: ${issue.message}` : issue.message, issue.path);
   throw reverieError('ENV_SPEC_INVALID', { problem: `${path}: ${issue.message}` });
-}
-
-/** Unknown keys first: they explain the other problems an object has. */
-function deepest(issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue {
-  return issues.find((issue) => issue.code === 'unrecognized_keys') ?? issues[0];
 }
 
 function keysAt(schema: SchemaNode, path: readonly PropertyKey[]): string[] {

@@ -1,7 +1,7 @@
 // From what was measured to a report: limits on the first model (`one-step.state-exact=0.95`), further models held against it,
 // and what is missing. Gates are read before anything is opened, and their metrics looked for before anything is measured.
 
-import { nearest, type ReverieError, reverieError } from '../core/errors.js';
+import { nameHint, type ReverieError, reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
 import { metricsOf, type ShownSubject } from './document.js';
 import type { Measured } from './measure.js';
@@ -91,7 +91,7 @@ function requireMetric(subject: ShownSubject, name: string): Metric {
   if (metric !== undefined) return metric;
   throw reverieError('SETTING_INVALID', {
     problem: `Nothing that is measured of "${subject.name}" is called "${name}".`,
-    hint: `Did you mean "${nearest(name, [...metrics.keys()]) ?? 'nothing: there is no metric'}"? The report lists all that is measured.`,
+    hint: `${nameHint(name, [...metrics.keys()])} The report lists all that is measured.`,
   });
 }
 

@@ -4,7 +4,8 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { ScenarioOf, ScenarioSections } from '../core/kind.js';
-import { checkEnvSpec, envSpecSchema } from '../env/environments.js';
+import { checkEnvSpec, environmentFiles, envSpecSchema } from '../env/environments.js';
+import { ranged } from '../env/space-values.js';
 import type { ppoConfigSchema, sacConfigSchema } from '../rl/config.js';
 import { learners } from '../rl/learners.js';
 import { transitionFormatSchema } from '../synth/export/transition-exports.js';
@@ -87,7 +88,7 @@ const fidelitySection = section('`reverie fidelity`: how far the dream is from t
 
 const horizonSchema = z.union([
   positive,
-  z.tuple([count, count, positive, positive]).refine(([from, to]) => from <= to, 'fromStep must not be after toStep'),
+  ranged(z.tuple([count, count, positive, positive]), ([from, to]) => [from, to]),
   z.literal('auto'),
 ]);
 
@@ -283,7 +284,11 @@ export function vectorSections(): ScenarioSections<ScenarioConfig> {
     fileSchema: schema.extend({ profiles: profilesKey }).superRefine(checkLearner),
     check: ({ env }) => void checkEnvSpec(env),
     identity: whatCounts,
-    files: namedFiles,
+    environmentFiles: ({ env }, folder) => environmentFiles(env, folder),
+    files: ({ model }, folder) => {
+      const { broughtFolder, filesOf } = dynamicsKinds.get(model.kind);
+      return broughtFolder === undefined ? [] : (filesOf?.(resolve(folder, broughtFolder(model))) ?? []);
+    },
   };
 }
 
@@ -296,12 +301,4 @@ function whatCounts({ replay, train, ...rest }: Omit<ScenarioConfig, 'seed' | 'w
     replay: generative ? { ...kept, generative } : kept,
     train: train.mode === 'offline' ? { ...online, offlineUpdates } : online,
   };
-}
-
-function namedFiles({ env, model }: ScenarioConfig, folder: string): string[] {
-  const mjcf = (env as { mjcf?: unknown }).mjcf;
-  const files = typeof mjcf === 'string' ? [resolve(folder, mjcf)] : [];
-  const { broughtFolder, filesOf } = dynamicsKinds.get(model.kind);
-  if (broughtFolder !== undefined) files.push(...(filesOf?.(resolve(folder, broughtFolder(model))) ?? []));
-  return files;
 }

@@ -46,14 +46,14 @@ export async function vectorSet(
     if (folder !== undefined) found[name] = await digestOf(folder);
   }
   return evaluationSetOf({
-    ...{ environment: environmentOf(scenario.config), tasks: [], seeds: [seed] },
+    ...{ environment: environmentOf(scenario), tasks: [], seeds: [seed] },
     ...{ policies: { ...policies, ...found }, settings: settings as Json },
   });
 }
 
 /** Of several trainings side by side: an arm each, and what all are judged by. */
 export function comparisonSet(
-  { config }: Scenario,
+  scenario: Scenario,
   arms: readonly { readonly name: string; readonly scenario: Scenario }[],
   seeds: readonly number[],
 ): EvaluationSet {
@@ -61,17 +61,16 @@ export function comparisonSet(
     name,
     digest({ ...learnerVersions(own), ...evaluationSettings(own) }),
   ]);
-  const { threshold } = config.train;
-  const { finalEpisodes } = config.quickstart;
+  const { train, quickstart, eval: of } = scenario.config;
   return evaluationSetOf({
-    ...{ environment: environmentOf(config), tasks: [], seeds, policies: Object.fromEntries(policies) },
-    settings: { threshold, finalEpisodes, ...config.eval },
+    ...{ environment: environmentOf(scenario), tasks: [], seeds, policies: Object.fromEntries(policies) },
+    settings: { threshold: train.threshold, finalEpisodes: quickstart.finalEpisodes, ...of },
   });
 }
 
-function environmentOf({ env }: Config): Json {
+function environmentOf({ config, environment }: Scenario): Json {
   const { reverie: _, node: __, ...packages } = versions();
-  return { env: env as unknown as Json, ...packages };
+  return { env: config.env as unknown as Json, ...packages, ...(environment && { files: environment }) };
 }
 
 /** Who learns, and in what, by what of the scenario decides it: `sac@1f2e3d4c5b6a`. It stands for the policy that comes of it. */

@@ -77,7 +77,11 @@ export async function launch<R extends JobResult>(name: string, options: LaunchO
   try {
     metrics = new MetricsWriter(join(out, METRICS_FILE));
     if (place.remark !== undefined) log(place.remark);
-    if (options.trustRules) await trustRulesAloud(log);
+    if (options.trustRules) {
+      // For the rest of the process.
+      (await import('../env/tools/sandbox/sandbox.js')).trustRules();
+      log('Rules run as ordinary code of this process, without a sandbox: they can reach and hold up all that it can.');
+    }
     const run = await jobFor(name, scenario, options.jobs);
     const { seed, workers } = scenario.config;
     const isAutoWorkers = workers === 'auto';
@@ -105,13 +109,6 @@ export async function launch<R extends JobResult>(name: string, options: LaunchO
     metrics?.close();
     progress.close();
   }
-}
-
-/** For the rest of the process. */
-async function trustRulesAloud(log: (line: string) => void): Promise<void> {
-  const { trustRules } = await import('../env/tools/sandbox/sandbox.js');
-  trustRules();
-  log('Rules run as ordinary code of this process, without their sandbox: they can reach and hold up all that it can.');
 }
 
 async function begun(name: string, options: LaunchOptions): Promise<Prepared> {

@@ -32,7 +32,8 @@ const CONTENTS_FROM = 5;
 
 /** The whole page as text. */
 export async function reportPage({ title, blocks }: Report): Promise<string> {
-  const names = curveNames(blocks);
+  const curves = blocks.flatMap((block) => (block.kind === 'curves' ? block.curves : []));
+  const names = [...new Set(curves.map(({ name }) => name))];
   const body: string[] = [];
   for (const [i, block] of blocks.entries()) body.push(await blockHtml(block, names, `b${i}`));
   const parts = blocks.flatMap((block, i) =>
@@ -57,10 +58,6 @@ ${body.join('\n')}
 </body>
 </html>
 `;
-}
-
-function curveNames(blocks: readonly Block[]): string[] {
-  return [...new Set(blocks.flatMap((block) => (block.kind === 'curves' ? block.curves.map(({ name }) => name) : [])))];
 }
 
 /** Text safe in HTML content and in quoted attributes. */

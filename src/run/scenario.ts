@@ -66,15 +66,15 @@ export async function adjustScenario<S extends AnyScenario>(saved: S, options: S
   const kind = await kindOf(saved.config, source, layersOf(saved.config as unknown as ConfigObject, options));
   const raw = layered(saved.config as unknown as ConfigObject, profileLayer({}, options.profile, source));
   const config = flagged(raw, options, kind.sections, source);
-  const adjusted = identified(config, kind, saved.folder, saved.profile) as S;
+  const adjusted = await identified(config, kind, saved.folder, saved.profile);
   // Seed and workers are no part of what a scenario is, so it stays the one that was saved.
-  return (options.set ?? []).length > 0 ? adjusted : (Object.freeze({ ...adjusted, hash: saved.hash }) as S);
+  return ((options.set ?? []).length > 0 ? adjusted : Object.freeze({ ...adjusted, hash: saved.hash })) as S;
 }
 
 /** Name, file and sentence of every built-in scenario. */
 export function listScenarios(): Promise<{ name: string; description: string; file: string }[]> {
   return Promise.all(
-    builtInScenarios().map(async (name) => {
+    [...builtIn().keys()].sort().map(async (name) => {
       const { config } = await loadAnyScenario(name);
       return { name, description: config.description, file: scenarioFile(name) };
     }),
@@ -110,13 +110,12 @@ export async function reviveScenario(
   await runPlugins(saved.config as unknown as ConfigObject, saved.folder, source);
   const kind = await kindOf(saved.config, source, layersOf(saved.config as unknown as ConfigObject));
   const config = checkAgainst(kind.sections.schema, saved.config, source) as CommonConfig;
-  const hash = hashOf(saved.config, kind.sections, saved.folder);
-  if (hash !== saved.hash) {
-    throw reverieError('SCENARIO_CHANGED', { path: source, hash, recorded: saved.hash });
-  }
+  const hashes = await hashesOf(saved.config, kind.sections, saved.folder);
+  if (hashes.hash !== saved.hash)
+    throw reverieError('SCENARIO_CHANGED', { path: source, hash: hashes.hash, recorded: saved.hash });
   kind.sections.check?.(config);
   const { folder, profile } = saved;
-  return Object.freeze({ family: kind.family, config: frozen(config), hash, folder, profile });
+  return Object.freeze({ family: kind.family, config: frozen(config), ...hashes, folder, profile });
 }
 
 interface LoadedKind {
@@ -230,24 +229,31 @@ function flagLayers(options: ScenarioOptions): { layer: ConfigObject; source: st
   return [...layers, ...numbers];
 }
 
-function identified(
+async function identified(
   config: CommonConfig,
   { family, sections }: LoadedKind,
   folder: string,
   profile: string | undefined,
-): AnyScenario {
+): Promise<AnyScenario> {
   sections.check?.(config);
-  return Object.freeze({ family, config: frozen(config), hash: hashOf(config, sections, folder), folder, profile });
+  const hashes = await hashesOf(config, sections, folder);
+  return Object.freeze({ family, config: frozen(config), ...hashes, folder, profile });
 }
 
-function hashOf(config: CommonConfig, { identity, files }: LoadedKind['sections'], folder: string): string {
+async function hashesOf(config: CommonConfig, sections: LoadedKind['sections'], folder: string) {
   const { seed: _seed, workers: _workers, ...rest } = config;
-  const hash = createHash('sha256').update(canonicalJson(identity?.(rest) ?? rest));
   const modules = (rest.plugins ?? []).map((name) => pluginFile(name, folder));
-  for (const asset of [...(files?.(config, folder) ?? []), ...modules]) {
-    // What is no regular file is refused with its own error when it is opened.
-    if (statSync(asset, { throwIfNoEntry: false })?.isFile()) hash.update(readFileSync(asset));
-  }
+  const environment = (await sections.environmentFiles?.(config, folder)) ?? [];
+  const all = [...environment, ...(sections.files?.(config, folder) ?? []), ...modules];
+  const hash = hashOf(all, canonicalJson(sections.identity?.(rest) ?? rest));
+  return environment.length === 0 ? { hash } : { hash, environment: hashOf(environment) };
+}
+
+function hashOf(files: readonly string[], text = ''): string {
+  const hash = createHash('sha256').update(text);
+  // What is no regular file is refused with its own error when it is opened.
+  const regular = files.filter((file) => statSync(file, { throwIfNoEntry: false })?.isFile());
+  for (const file of regular) hash.update(readFileSync(file));
   return hash.digest('hex');
 }
 
@@ -259,11 +265,6 @@ function frozen<T>(value: T): T {
 // Where scenarios lie: built-in ones by name in scenarios/ and packs/ of the package, others by path.
 
 const FILE_NAME = 'scenario.yaml';
-
-/** Names of the built-in scenarios. */
-export function builtInScenarios(): string[] {
-  return [...builtIn().keys()].sort();
-}
 
 /** The file of each, by the name of its folder: a pack is one itself, or has several. */
 function builtIn(): Map<string, string> {

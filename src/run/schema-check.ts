@@ -2,7 +2,7 @@
 // the value seen and what was expected.
 
 import type { z } from 'zod';
-import { nearest, type ReverieError, reverieError } from '../core/errors.js';
+import { nameHint, type ReverieError, reverieError } from '../core/errors.js';
 import { retiredSetting } from './retired-settings.js';
 
 type Path = readonly PropertyKey[];
@@ -14,16 +14,16 @@ type Issue = z.core.$ZodIssue;
  * @throws UNKNOWN_KEY naming the nearest known key, or SCENARIO_INVALID naming path, value and what is expected
  */
 export function checkAgainst<S extends z.ZodType>(schema: S, data: unknown, source: string): z.output<S> {
-  const result = schema.safeParse(data, { error: nearestKey });
+  const result = schema.safeParse(data, { error: knownKeys });
   if (result.success) return result.data;
   throw errorOf(likeliest(result.error.issues), data, source);
 }
 
-/** The message of an unknown key is the nearest key that its object has, which no issue says. */
-const nearestKey: z.core.$ZodErrorMap = (issue) => {
+/** The message of an unknown key is the keys that its object has, which no issue says. */
+const knownKeys: z.core.$ZodErrorMap = (issue) => {
   if (issue.code !== 'unrecognized_keys') return undefined;
   const { shape = {} } = (issue.inst as z.core.$ZodObject)._zod.def;
-  return nearest(issue.keys[0], Object.keys(shape)) ?? '';
+  return Object.keys(shape).join(' ');
 };
 
 /** An unknown key is most often the cause of whatever else is missing, so it is told first. */
@@ -33,10 +33,12 @@ function likeliest(issues: readonly Issue[]): Issue {
 
 function errorOf(issue: Issue, data: unknown, source: string): ReverieError {
   if (issue.code === 'unrecognized_keys') {
-    const key = pathText([...issue.path, issue.keys[0]]);
+    const [own] = issue.keys;
+    const key = pathText([...issue.path, own]);
     const retired = retiredSetting(key);
     if (retired !== undefined) return reverieError('SCENARIO_INVALID', { path: source, problem: retired });
-    return reverieError('UNKNOWN_KEY', { key, where: source, nearest: pathText([...issue.path, issue.message]) });
+    const hint = nameHint(own, issue.message.split(' '), key.slice(0, key.length - own.length));
+    return reverieError('UNKNOWN_KEY', { key, where: source, hint });
   }
   const nested = deepest(issue);
   if (nested !== undefined) return errorOf({ ...nested, path: [...issue.path, ...nested.path] } as Issue, data, source);
@@ -67,9 +69,9 @@ function expectation(issue: Issue): string {
       return issue.expected === 'int' ? 'integer' : issue.expected;
     case 'too_small':
       if (issue.origin === 'string' && issue.minimum === 1) return 'a text that is not empty';
-      return `${issue.inclusive === false ? 'above' : 'at least'} ${issue.minimum}${COUNTED[issue.origin] ?? ''}`;
+      return `${issue.inclusive === false ? 'above' : 'at least'} ${counted(issue.minimum, issue.origin)}`;
     case 'too_big':
-      return `${issue.inclusive === false ? 'below' : 'at most'} ${issue.maximum}${COUNTED[issue.origin] ?? ''}`;
+      return `${issue.inclusive === false ? 'below' : 'at most'} ${counted(issue.maximum, issue.origin)}`;
     case 'invalid_value':
       return oneOf(issue.values);
     case 'invalid_union':
@@ -80,7 +82,10 @@ function expectation(issue: Issue): string {
   }
 }
 
-const COUNTED: Readonly<Record<string, string>> = { string: ' characters', array: ' elements' };
+function counted(number: number | bigint, origin: string): string {
+  const things = { string: ' character', array: ' element' }[origin];
+  return things === undefined ? String(number) : `${number}${things}${Number(number) === 1 ? '' : 's'}`;
+}
 
 function oneOf(values: readonly unknown[]): string {
   return `${values.length > 1 ? 'one of ' : ''}${values.map((value) => JSON.stringify(value)).join(', ')}`;

@@ -2,7 +2,7 @@
 // that runs the pages is the exact code of it.
 
 import { contentHash, type JsonObject } from '../core/canonical-json.js';
-import { nearest, type ReverieError, reverieError } from '../core/errors.js';
+import { nameHint, type ReverieError, reverieError } from '../core/errors.js';
 import {
   ANSWERS,
   actionLine,
@@ -76,11 +76,8 @@ export function appNotFound(app: string, place: string, install: string): Reveri
 
 /** @param where why it is none, where there is more to say */
 export function pageUnknown(what: string, value: string, where: string, known: readonly string[]): ReverieError {
-  const close = nearest(value, known) ?? known[0];
-  return reverieError('NAME_UNKNOWN', {
-    problem: `${what} has no task "${value}"${where}.`,
-    hint: `Did you mean "${close}"? There are: ${known.join(', ')}.`,
-  });
+  const problem = `${what} has no task "${value}"${where}.`;
+  return reverieError('NAME_UNKNOWN', { problem, hint: nameHint(value, known) });
 }
 
 /** No browser is started before a page is opened. @throws ENV_UNUSABLE, ENV_UNUSABLE */

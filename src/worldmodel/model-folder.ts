@@ -10,17 +10,23 @@ import type { VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { openSealed, parseObject, recoverFolder, replaceFolderAtomic, SEAL, sealedText } from '../core/files.js';
 import { Rng } from '../core/rng.js';
-import { rowSize } from '../env/space-values.js';
+import { crossed, ranged, rowSize } from '../env/space-values.js';
 import type { TransitionBatch } from '../replay/transition.js';
 import type { Spaces } from './dynamics.js';
 
 const bound = z.number().nullable();
-const boxSchema = z
-  .strictObject({ type: z.literal('box'), shape: z.array(z.int().min(0)), low: z.array(bound), high: z.array(bound) })
-  .refine(({ shape, low, high }) => {
-    const size = shape.reduce((product, dim) => product * dim, 1);
-    return low.length === size && high.length === size;
-  }, 'low and high need one bound per element of the shape (null for none)');
+const boxSchema = ranged(
+  z
+    .strictObject({ type: z.literal('box'), shape: z.array(z.int().min(0)), low: z.array(bound), high: z.array(bound) })
+    .refine((box) => {
+      const size = rowSize(box);
+      return box.low.length === size && box.high.length === size;
+    }, 'low and high need one bound per element of the shape (null for none)'),
+  ({ low, high }) => {
+    const at = low.findIndex((one, i) => crossed([one, high[i]]));
+    return [low[at], high[at]];
+  },
+);
 
 /** A vector space as JSON, checked. */
 export const vectorSpaceSchema = z.discriminatedUnion('type', [
@@ -118,7 +124,7 @@ export function checkTrainingData(backend: string, batch: TransitionBatch, space
     reverieError('DATA_MISMATCH', { problem: `A world model cannot be fitted to this data: ${problem}`, hint });
   if (rows < 2) {
     const hint = 'Collect more transitions first: one row is held out, and at least one must be left.';
-    throw unfit(`it has ${rows} rows, where two are the least.`, hint);
+    throw unfit(`it has fewer rows than two (${rows}).`, hint);
   }
   const widths = { obs: obsDim, action: actionDim, reward: 1, nextObs: obsDim, terminated: 1 } as const;
   for (const column of Object.keys(widths) as (keyof typeof widths)[]) {

@@ -1,7 +1,7 @@
 // Errors of a pack's or plugin's own catalogue are as whole as ours, also on the other side of a thread.
 
 import { expect, it } from 'vitest';
-import { errorsOf, packError, ReverieError, unpackError } from '../../src/core/errors.js';
+import { errorsOf, nameAside, nameHint, packError, ReverieError, unpackError } from '../../src/core/errors.js';
 
 const gardenError = errorsOf({
   NO_SEED: { status: 404, message: 'No seed is called "{name}".', hint: 'Sow {known}.' },
@@ -25,4 +25,19 @@ it('cross a thread that does not know their catalogue', () => {
     hint: 'Sow leek.',
     message: 'No seed is called "kale".',
   });
+});
+
+it.each([
+  ['trun', ['turn', 'tilt'], 'Did you mean "env.turn"?'],
+  ['gama', ['beta', 'gamma'], 'Did you mean "env.gamma"?'],
+  ['GAMMA', ['gamma'], 'Did you mean "env.gamma"?'],
+  ['lt', ['lr'], 'Did you mean "env.lr"?'],
+  ['foo', ['env', 'rl'], 'Known: env, rl.'],
+  ['drawn', ['lr', 'tau'], 'Known: lr, tau.'],
+  ['key', ['qpos', 'qvel'], 'Known: qpos, qvel.'],
+  ['x', ['y'], 'Known: y.'],
+  ['a', [], 'Known: none.'],
+])('an unknown name is taken for one that is close alone: %s', (word, known, hint) => {
+  expect(nameHint(word, known, 'env.')).toBe(hint);
+  expect(nameAside(word, known).toLowerCase()).toBe(` (${hint.replace('env.', '').replace(/\.$/, '')})`.toLowerCase());
 });

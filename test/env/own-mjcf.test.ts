@@ -245,6 +245,9 @@ describe('files are found as MuJoCo finds them', () => {
 });
 
 describe('one clear error each', () => {
+  const crossed = (low: number, high: number) =>
+    new RegExp(`no number lies between a low of ${low} and a high of ${high};`);
+  const end = (bounds: object) => ({ termination: [{ of: { qpos: ['turn'] }, ...bounds }] });
   const cases: [string, Record<string, unknown>, RegExp, string][] = [
     ['a model that is not there', { mjcf: 'none.xml' }, /none\.xml/, 'ENV_UNUSABLE'],
     ['a model MuJoCo does not compile', { mjcf: 'massless.xml' }, /mass and inertia/, 'ENV_UNUSABLE'],
@@ -269,11 +272,35 @@ describe('one clear error each', () => {
     ['a reward of several numbers', { reward: [{ name: 'x', of: { qpos: 'all' } }] }, /2 numbers/, 'ENV_SPEC_INVALID'],
     ['an expression of none', { observation: [{}] }, /exactly one/, 'ENV_SPEC_INVALID'],
     ['a mistyped key', { frameskip: 2 }, /Unknown key "frameskip"/, 'UNKNOWN_KEY'],
+    [
+      'a clip',
+      { observation: [{ clip: { of: { qpos: 'all' }, low: 1, high: -1 } }] },
+      crossed(1, -1),
+      'ENV_SPEC_INVALID',
+    ],
+    [
+      'a tolerance within another expression',
+      { reward: [{ name: 'x', of: { sum: [{ tolerance: { of: { qpos: ['turn'] }, bounds: [1, 0] } }] } }] },
+      crossed(1, 0),
+      'ENV_SPEC_INVALID',
+    ],
+    ['noise', { resetNoise: [{ qpos: 'all', uniform: [0.1, -0.1] }] }, crossed(0.1, -0.1), 'ENV_SPEC_INVALID'],
+    [
+      'a disc of one element',
+      { resetNoise: [{ qpos: ['turn'], disc: 1 }] },
+      /two elements.* are 1\./,
+      'ENV_SPEC_INVALID',
+    ],
+    ['an action’s range', { action: { range: [1, -1] } }, crossed(1, -1), 'ENV_SPEC_INVALID'],
+    ['an end that is everywhere', end({ above: 1, below: 0 }), crossed(1, 0), 'ENV_SPEC_INVALID'],
+    ['one without its ends', end({ above: 1, atMost: 1 }), crossed(1, 1), 'ENV_SPEC_INVALID'],
+    ['one of four bounds', end({ above: 1, atLeast: 0, below: 3, atMost: 0.5 }), crossed(1, 0.5), 'ENV_SPEC_INVALID'],
+    ['an end without a bound', end({}), /give one of above, below, atLeast, atMost/, 'ENV_SPEC_INVALID'],
     ['a missing reward', { reward: undefined }, /needs "reward"/, 'ENV_SPEC_INVALID'],
     [
       'a start of the wrong size',
       { initial: { qpos: { turn: [1, 2] } } },
-      /2 numbers; the joint has 1/,
+      /another length \(2\) than the joint \(1\)/,
       'ENV_SPEC_INVALID',
     ],
   ];
@@ -300,6 +327,14 @@ describe('one clear error each', () => {
   test.each(cases)('%s', async (_, changes, message, code) => {
     const attempt = make(changes).then((env) => env.reset({ seed: 1 }));
     await expect(attempt).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+
+  test('a range of one number is one', async () => {
+    const noise = [{ qpos: 'all', uniform: [0.5, 0.5] }];
+    const env = await make({ ...end({ atLeast: 0.5, atMost: 0.5 }), resetNoise: noise, initial: {} });
+    expect([...env.reset({ seed: 1 }).observation.subarray(0, 1)]).toHaveLength(1);
+    expect([...env.jointState().qpos]).toEqual([0.5, 0.5]);
+    env.close();
   });
 
   test('a reward that is not finite names environment, step and term; the episode is over', async () => {

@@ -1,8 +1,9 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ReverieError } from '../../src/core/errors.js';
 import { makeEnvironment } from '../../src/env/environments.js';
+import { vectorSet } from '../../src/run/evaluation-set.js';
 import {
   listScenarios,
   loadAnyScenario,
@@ -22,6 +23,26 @@ profiles:
   smoke:
     train: { realSteps: 100 }
 `;
+
+const WEDGE = 'v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3';
+const DOT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC';
+
+/** A body of many files, each named in another way. */
+const BODY: Readonly<Record<string, string | Uint8Array>> = {
+  'body.xml': `<mujoco><compiler assetdir="assets"/><include file="parts/motor.xml"/>
+    <asset><mesh name="wedge" file="wedge.obj"/><hfield name="hill" file="hill.bin" size="1 1 1 1"/>
+      <texture name="dot" type="2d" file="dot.png"/><model name="hand" file="hand/hand.xml"/></asset>
+    <worldbody><geom type="hfield" hfield="hill"/><body><joint name="turn"/><geom type="mesh" mesh="wedge"/>
+      <attach model="hand" body="palm" prefix="h_"/></body></worldbody></mujoco>`,
+  'parts/motor.xml': '<mujoco><include file="gain.xml"/></mujoco>',
+  'parts/gain.xml': '<mujoco><actuator><position joint="turn" kp="9" ctrlrange="-1 1"/></actuator></mujoco>',
+  'assets/wedge.obj': WEDGE,
+  'assets/hill.bin': new Uint8Array(Uint32Array.of(2, 2, 0, 0, 0, 0).buffer),
+  'assets/dot.png': Buffer.from(DOT, 'base64'),
+  'hand/hand.xml': `<mujoco><compiler meshdir="own"/><asset><mesh name="palm" file="palm.obj"/></asset>
+    <worldbody><body name="palm"><geom type="mesh" mesh="palm"/></body></worldbody></mujoco>`,
+  'hand/own/palm.obj': WEDGE,
+};
 
 function written(text: string): string {
   const folder = temporaryFolder('scenario');
@@ -146,14 +167,33 @@ describe('a scenario', () => {
     expect((await loadScenario(written(BASE), { set: ['rollout.horizon=2'] })).hash).not.toBe(hash);
   });
 
-  it('has a hash that follows the body it names', async () => {
-    const folder = written(
-      'name: own\nenv: { mjcf: body.xml, observation: [{ qpos: all }], reward: [{ name: up, of: { alive: true } }] }\n',
-    );
-    writeFileSync(join(folder, 'body.xml'), '<mujoco/>');
-    const before = (await loadScenario(folder)).hash;
-    writeFileSync(join(folder, 'body.xml'), '<mujoco model="other"/>');
-    expect((await loadScenario(folder)).hash).not.toBe(before);
+  it.each([
+    'body.xml',
+    'parts/motor.xml',
+    'parts/gain.xml',
+    'assets/wedge.obj',
+    'assets/hill.bin',
+    'assets/dot.png',
+    'hand/hand.xml',
+    'hand/own/palm.obj',
+  ])('has a hash that follows all that MuJoCo opens for the body it names: %s', async (changed) => {
+    const env = '{ mjcf: body.xml, observation: [{ qpos: all }], reward: [{ name: up, of: { alive: true } }] }';
+    const folder = written(`name: own\nenv: ${env}\n`);
+    for (const [name, content] of Object.entries(BODY)) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), content);
+    }
+    const [before, again] = [await loadScenario(folder), await loadScenario(folder)];
+    (await makeEnvironment(before.config.env, { folder })).close();
+    const setOf = (scenario: Scenario) => vectorSet({ scenario, seed: 1, inputs: {} }, { policies: {} });
+    expect(again).toEqual(before);
+    expect(await setOf(again)).toEqual(await setOf(before));
+    expect(await reviveScenario(before, 'saved')).toEqual(before);
+    writeFileSync(join(folder, changed), '\n', { flag: 'a' });
+    const after = await loadScenario(folder);
+    expect(after.hash).not.toBe(before.hash);
+    expect((await setOf(after)).hash).not.toBe((await setOf(before)).hash);
+    await expect(reviveScenario(before, 'saved')).rejects.toMatchObject({ code: 'SCENARIO_CHANGED' });
   });
 
   it('comes back as saved, and refuses a saved copy that was edited', async () => {

@@ -2,9 +2,9 @@ import { link, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { unboundedSpace } from '../../src/env/space-values.js';
+import { boxSpace, unboundedSpace } from '../../src/env/space-values.js';
 import { Graph } from '../../src/nn/graph.js';
-import { add } from '../../src/nn/ops.js';
+import { add, reduceSum } from '../../src/nn/ops.js';
 import { loadWorldModel } from '../../src/worldmodel/kinds.js';
 import { OnnxDynamics } from '../../src/worldmodel/onnx/onnx-dynamics.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -59,6 +59,11 @@ describe('ONNX dynamics of one’s own', () => {
       { observationSpace: unboundedSpace(4) },
       /"obs" is float32\[batch, 3\].*\[batch, 4\]/,
     ],
+    [
+      'a bound lies above the other',
+      { observationSpace: boxSpace([-1, 1, null], [1, -1, 0]) },
+      /observationSpace: no number lies between a low of 1 and a high of -1/,
+    ],
     ['both nextObs and delta are given', { outputs: { nextObs: 'delta', delta: 'delta' } }, /one of nextObs and delta/],
     ['the model lies outside its folder', { model: '../dynamics.onnx' }, /plain name/],
     ['the hash is another', { sha256: '0'.repeat(64) }, /damaged/],
@@ -67,6 +72,32 @@ describe('ONNX dynamics of one’s own', () => {
     const loading = loadWorldModel(await writeOwn(folder, { ...ownManifest, ...change }));
     await expect(loading).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
     await expect(loading).rejects.toThrow(message);
+  });
+
+  it.each([
+    [-0.5, -0.5],
+    [1.5, 1.5],
+    [3e38, Infinity],
+    [0, 0],
+    [1, 1],
+  ])('takes an end by its probability alone: a model that answers %d', async (bias, told) => {
+    const graph = new Graph('raw');
+    const obs = graph.input('obs', 'float32', ['batch', 3]);
+    graph.input('action', 'float32', ['batch', 2]);
+    graph.output('delta', obs);
+    graph.output('reward', reduceSum(obs, [1]));
+    const raw = add(reduceSum(obs, [1]), bias);
+    graph.output('end', bias > 1e38 ? add(raw, bias) : raw);
+    const model = await OnnxDynamics.load(await writeOwn(folder, ownManifest, graph.toModel()));
+    const step = oneStep(model, new Float32Array(3), new Float32Array(2), Rng.fromSeed(1));
+    if (told === 0 || told === 1) expect([...(await step).terminated]).toEqual([told]);
+    else
+      await expect(step).rejects.toMatchObject({
+        code: 'MODEL_FILE_INVALID',
+        message: expect.stringMatching(new RegExp(`answered ${told} as "end", where a probability`)),
+        hint: expect.stringContaining('sigmoid'),
+      });
+    await model.close();
   });
 
   it('refuses a fixed batch size and an input that nothing feeds', async () => {

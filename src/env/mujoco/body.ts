@@ -3,10 +3,11 @@
 
 import { z } from 'zod';
 import type { KnownFunctions } from '../../core/environment.js';
-import { nearest, reverieError } from '../../core/errors.js';
+import { nameHint, reverieError } from '../../core/errors.js';
+import { ranged, rangeSchema } from '../space-values.js';
 import type { ArrayName, NamedKind, Simulation } from './simulation.js';
 
-const axes = z.string().regex(/^[xyz]{1,3}$/, 'axes are letters of x, y and z, such as "xz"');
+const axes = z.string().regex(/^[xyz]{1,3}$/, 'letters of x, y and z, such as "xz"');
 const selector = z.union([z.literal('all'), z.array(z.union([z.string(), z.int().min(0)])).min(1)], {
   error: 'give "all" or a list of names and indices',
 });
@@ -39,11 +40,13 @@ interface Operator {
 
 const toleranceSchema = z.strictObject({
   of: nested,
-  bounds: z.tuple([z.number(), z.number()]).default([0, 0]),
+  bounds: rangeSchema.default([0, 0]),
   margin: z.number().min(0).default(0),
   sigmoid: z.enum(['gaussian', 'quadratic']).default('gaussian'),
   valueAtMargin: z.number().min(0).lt(1).default(0.1),
 });
+
+const clipSchema = z.strictObject({ of: nested, low: z.number(), high: z.number() });
 
 function operator<S extends z.ZodType>(
   schema: S,
@@ -89,8 +92,10 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   difference: operator(z.tuple([nested, nested]), ([first, second], scope) =>
     differences(scalarsOf(first, scope), scalarsOf(second, scope)),
   ),
-  clip: operator(z.strictObject({ of: nested, low: z.number(), high: z.number() }), ({ of, low, high }, scope) =>
-    mapped(of, scope, `clip[${low},${high}]`, (value) => Math.min(Math.max(value, low), high), true),
+  clip: operator(
+    ranged(clipSchema, ({ low, high }) => [low, high]),
+    ({ of, low, high }, scope) =>
+      mapped(of, scope, `clip[${low},${high}]`, (value) => Math.min(Math.max(value, low), high), true),
   ),
   affine: operator(
     z.strictObject({ of: nested, scale: z.number().default(1), offset: z.number().default(0) }),
@@ -128,7 +133,7 @@ export function addressesOf(selector: Selector, of: 'qpos' | 'qvel', simulation:
   return selector.flatMap((entry) => {
     if (typeof entry === 'string') return simulation.jointAddresses(indexOf(simulation, 'joint', entry), of);
     if (entry < size) return [entry];
-    throw reverieError('ENV_SPEC_INVALID', { problem: `${of} has ${size} elements, so there is no index ${entry}.` });
+    throw reverieError('ENV_SPEC_INVALID', { problem: `${of} has no index ${entry}; its length is ${size}.` });
   });
 }
 
@@ -136,8 +141,7 @@ export function addressesOf(selector: Selector, of: 'qpos' | 'qvel', simulation:
 export function indexOf(simulation: Simulation, kind: NamedKind, name: string): number {
   const index = simulation.indexOf(kind, name);
   if (index >= 0) return index;
-  const near = nearest(name, simulation.names(kind));
-  const advice = near === undefined ? `The model names no ${kind}.` : `Did you mean "${near}"?`;
+  const advice = nameHint(name, simulation.names(kind));
   throw reverieError('ENV_SPEC_INVALID', { problem: `The model has no ${kind} "${name}". ${advice}` });
 }
 
@@ -293,7 +297,7 @@ const noiseSchema = z
   .strictObject({
     qpos: selector.optional().describe('joints by name or elements of qpos by index'),
     qvel: selector.optional(),
-    uniform: z.tuple([z.number(), z.number()]).optional().describe('adds a uniform draw from [low, high)'),
+    uniform: rangeSchema.optional().describe('adds a uniform draw from [low, high)'),
     normal: z.number().min(0).optional().describe('adds a normal draw of this standard deviation'),
     disc: z.number().positive().optional().describe('sets two elements to a uniform point of a disc of this radius'),
     value: z.number().optional().describe('sets the elements to this value'),
@@ -314,17 +318,30 @@ const rewardTermSchema = z.strictObject({
   weight: z.number().default(1),
 });
 
-const terminationSchema = z.strictObject({
-  of: expressionSchema,
-  above: z.number().optional().describe('the episode goes on while every element > above'),
-  below: z.number().optional(),
-  atLeast: z.number().optional().describe('the episode goes on while every element >= atLeast'),
-  atMost: z.number().optional(),
-});
+const boundsSchema = z
+  .strictObject({
+    of: expressionSchema,
+    above: z.number().optional().describe('the episode goes on while every element > above'),
+    below: z.number().optional(),
+    atLeast: z.number().optional().describe('the episode goes on while every element >= atLeast'),
+    atMost: z.number().optional(),
+  })
+  .refine(
+    ({ of: _, ...bounds }) => Object.values(bounds).some((bound) => bound !== undefined),
+    'give one of above, below, atLeast, atMost',
+  );
+const terminationSchema = ranged(
+  boundsSchema,
+  ({ above = -Infinity, below = Infinity, atLeast = above, atMost = below }) => [
+    Math.max(above, atLeast),
+    Math.min(below, atMost),
+    above >= atLeast || below <= atMost,
+  ],
+);
 
 const actionSchema = z.strictObject({
   actuators: selector.default('all'),
-  range: z.tuple([z.number(), z.number()]).optional().describe("replaces the model's ctrlrange"),
+  range: rangeSchema.optional().describe("replaces the model's ctrlrange"),
 });
 
 const jointValues = z.record(z.string(), z.union([z.number(), z.array(z.number()).min(1)]));

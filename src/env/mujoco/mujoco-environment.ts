@@ -254,9 +254,8 @@ function actuatorsOf(simulation: Simulation, body: BodySpec): number[] {
   return actuators.map((entry) => {
     if (typeof entry === 'string') return indexOf(simulation, 'actuator', entry);
     if (entry < simulation.nu) return entry;
-    throw reverieError('ENV_SPEC_INVALID', {
-      problem: `The model has ${simulation.nu} actuators, so there is no index ${entry}.`,
-    });
+    const problem = `The model has no actuator of index ${entry}; their number is ${simulation.nu}.`;
+    throw reverieError('ENV_SPEC_INVALID', { problem });
   });
 }
 
@@ -281,7 +280,7 @@ function placeJoints(simulation: Simulation, initial: BodySpec['initial']): void
       const addresses = addressesOf([joint], of, simulation);
       const values = typeof value === 'number' ? [value] : value;
       if (values.length !== addresses.length) {
-        const problem = `initial.${of}.${joint} has ${values.length} numbers; the joint has ${addresses.length}.`;
+        const problem = `initial.${of}.${joint} has another length (${values.length}) than the joint (${addresses.length}).`;
         throw reverieError('ENV_SPEC_INVALID', { problem });
       }
       for (let i = 0; i < values.length; i++) simulation.arrays[of][addresses[i]] = values[i];
@@ -289,17 +288,19 @@ function placeJoints(simulation: Simulation, initial: BodySpec['initial']): void
   }
 }
 
-/** @param folder where relative paths of `mjcf` and `mjcfFolder` start */
-export function makeFromFile(
-  settings: ClockSetting & { readonly id?: string; readonly mjcfFolder?: string },
-  mjcf: string,
-  folder: string,
-): Promise<MujocoEnvironment> {
+/** The files that MuJoCo opens for a model, or opened until it could not go on: why, is told where the model is used. */
+export async function filesOf(source: ModelSource): Promise<string[]> {
+  const files: string[] = [];
+  const onRead = (name: string) => files.push(path.resolve(path.dirname(source.file), name));
+  const simulation = await Simulation.load({ ...source, onRead }).catch(() => undefined);
+  simulation?.delete();
+  return files;
+}
+
+export function makeFromFile(settings: ClockSetting & { readonly id?: string }, source: ModelSource) {
   const body = parseStrictly(bodySpecSchema, bodyKeysOf(settings), 'environment');
-  const id = settings.id ?? path.basename(mjcf, path.extname(mjcf));
-  const whole = settings.mjcfFolder === undefined ? undefined : path.resolve(folder, settings.mjcfFolder);
-  const file = path.resolve(folder, mjcf);
-  return MujocoEnvironment.make({ id, file, folder: whole, body, maxEpisodeSteps: clockOf(settings, 1000) });
+  const id = settings.id ?? path.parse(source.file).name;
+  return MujocoEnvironment.make({ id, ...source, body, maxEpisodeSteps: clockOf(settings, 1000) });
 }
 
 /** A body of the package: its folder in `data/bodies/` has the MJCF and what is observed, paid for and ended by. */
@@ -351,6 +352,8 @@ function applyNoise(entry: ResetNoise, simulation: Simulation, rng: Rng): void {
   const addresses = addressesOf((entry.qpos ?? entry.qvel)!, of, simulation);
   const values = simulation.arrays[of];
   if (entry.disc !== undefined) {
+    const problem = `resetNoise.disc sets two elements; those that it is given are ${addresses.length}.`;
+    if (addresses.length !== 2) throw reverieError('ENV_SPEC_INVALID', { problem });
     const [x, y] = pointInDisc(entry.disc, rng);
     values[addresses[0]] = x;
     values[addresses[1]] = y;

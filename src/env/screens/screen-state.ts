@@ -132,7 +132,8 @@ const FLAGS = ['selected', 'disabled', 'readonly', 'multiline', 'multiselectable
 
 /** One line an element, indented by tabs. */
 export function screenText(view: ScreenView): string {
-  const lines = tabLines(view);
+  // Open pages as they are numbered, and which of them is seen.
+  const lines = (view.tabs ?? []).map((told, i) => `Tab ${i}${i === view.tab ? ' (active)' : ''}: ${told}`);
   const open: [string, number][] = view.root === '' ? [] : [[view.root, 0]];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [id, depth] = next;
@@ -143,11 +144,6 @@ export function screenText(view: ScreenView): string {
     for (const child of [...element.children].reverse()) open.push([child, isTold ? depth + 1 : depth]);
   }
   return lines.join('\n');
-}
-
-/** Open pages as they are numbered, and which of them is seen. */
-function tabLines({ tabs = [], tab }: ScreenView): string[] {
-  return tabs.map((told, i) => `Tab ${i}${i === tab ? ' (active)' : ''}: ${told}`);
 }
 
 function elementText(id: string, element: ScreenElement, isFocused = false): string {

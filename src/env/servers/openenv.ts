@@ -197,11 +197,8 @@ function toolAnswer(observation: JsonObject): Pick<ServerAnswer, 'observation' |
   }
   if (typeof error === 'string' && error !== '') return { observation: `Error: ${error}`, isError: true };
   if (!('result' in observation)) return { observation: textOf(observation), isError: false };
-  return { observation: resultText(result), isError: isJsonObject(result) && saysError(result) };
-}
-
-function saysError({ is_error: one, isError: other }: JsonObject): boolean {
-  return one === true || other === true;
+  const isError = isJsonObject(result) && (result.is_error === true || result.isError === true);
+  return { observation: resultText(result), isError };
 }
 
 /** FastMCP wraps a result: its data where there are any, else its blocks of text. */

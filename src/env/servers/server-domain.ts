@@ -3,7 +3,7 @@
 
 import { contentHash } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
-import { reverieError } from '../../core/errors.js';
+import { nameHint, reverieError } from '../../core/errors.js';
 import { callChecks } from '../tools/check-action.js';
 import type { CallSpec, ToolSpec, ToolsTask } from '../tools/domain.js';
 import type { Message } from '../tools/message.js';
@@ -54,7 +54,8 @@ export async function serverDomain(
   const startOf = ({ id }: ToolsTask, seed: number): EpisodeStart => {
     const task = starts.get(id);
     if (task !== undefined) return { task, seed };
-    throw reverieError('TASK_UNKNOWN', { id: 'server', task: id, count: starts.size, nearest: 'none' });
+    const hint = nameHint(id, [...starts.keys()]);
+    throw reverieError('TASK_UNKNOWN', { id: 'server', task: id, count: starts.size, hint });
   };
   return {
     id: name,

@@ -229,7 +229,7 @@ export class ServerHttp {
       if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
         throw this.invalid(what, 'more', `it is larger than ${MAX_ANSWER_BYTES} bytes`);
       }
-      if (!isOfNetwork(error)) throw error;
+      if (code === undefined || (error as Error).name === 'ReverieError') throw error;
       throw this.lost(message || String(code));
     }
   }
@@ -263,11 +263,6 @@ export function brief(text: string): string {
 /** A value as an agent is shown it: text as it is, all else as JSON. */
 export function shownText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
-}
-
-function isOfNetwork(error: unknown): boolean {
-  const { code, name } = error as NodeJS.ErrnoException;
-  return code !== undefined && name !== 'ReverieError';
 }
 
 function whatOf(path: string, { method, body }: Asked): string {

@@ -177,11 +177,8 @@ function nodeAt(root: Node, way: readonly string[]): Node | undefined {
 }
 
 function isNode(value: Json): value is Node {
-  return Array.isArray(value) || isPlainObject(value);
-}
-
-function isPlainObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+  if (typeof value !== 'object' || value === null) return false;
+  return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
 }
 
 /** Of lists, elements alone. */

@@ -5,7 +5,7 @@ import type { Ajv, ErrorObject, ValidateFunction } from 'ajv';
 import type { Ajv2020 } from 'ajv/dist/2020.js';
 import { LRUCache } from 'lru-cache';
 import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
-import { nearest, reverieError } from '../../core/errors.js';
+import { nameAside, reverieError } from '../../core/errors.js';
 import { ajvDraft7, ajvDraft2020 } from '../../core/packs.js';
 
 /** The keys a pointer goes through; undefined if it is no pointer (it must be empty or begin with a slash). */
@@ -115,8 +115,8 @@ function sentence({ instancePath, keyword, params, message, parentSchema }: Erro
   const where = instancePath === '' ? 'it' : instancePath;
   if (keyword === 'additionalProperties') {
     const key = String(params.additionalProperty);
-    const known = nearest(key, Object.keys((parentSchema?.properties as object | undefined) ?? {}));
-    return `${where} has an unknown key "${key}"${known === undefined ? '' : ` (did you mean "${known}"?)`}`;
+    const known = Object.keys((parentSchema?.properties as object | undefined) ?? {});
+    return `${where} has an unknown key "${key}"${nameAside(key, known)}`;
   }
   if (keyword === 'enum') return `${where} must be one of ${JSON.stringify(params.allowedValues)}`;
   return `${where} ${message ?? 'does not fit its schema'}`;

@@ -4,7 +4,7 @@
 
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
-import { nearest } from '../../core/errors.js';
+import { nameAside } from '../../core/errors.js';
 import { remembered } from '../state/records.js';
 
 /** A problem of an expression or of its current values; the caller adds the place. */
@@ -430,10 +430,8 @@ function ofComprehension({ iterable, iterVarName, step, kind }: Comprehension, n
   return pushed.op === 'accuPush' ? schemaOf(pushed, inner) : made;
 }
 
-const unknown = (what: string, name: string, known: readonly string[]) => {
-  const near = nearest(name, known);
-  return `there is no ${what} "${name}"${near === undefined ? `; there are ${known.slice(0, 12).join(', ')}` : ` (did you mean "${near}"?)`}`;
-};
+const unknown = (what: string, name: string, known: readonly string[]) =>
+  `there is no ${what} "${name}"${nameAside(name, known)}`;
 
 /** Schema of the value at a key; undefined if unknown. */
 export function fieldOf(schema: JsonObject | undefined, key: string): JsonObject | undefined {
@@ -482,11 +480,8 @@ export function comparable(op: string, a: JsonObject | undefined, b: JsonObject 
   ]) {
     const values = one?.enum;
     if (!Array.isArray(values) || typeof other?.const !== 'string' || values.includes(other.const)) continue;
-    const known = values.map(String);
-    const near = nearest(other.const, known);
-    throw new ExpressionProblem(
-      `a value is never "${other.const}"${near === undefined ? `: it is one of ${known.join(', ')}` : ` (did you mean "${near}"?)`}`,
-    );
+    const aside = nameAside(other.const, values.map(String));
+    throw new ExpressionProblem(`a value is never "${other.const}"${aside}`);
   }
 }
 

@@ -4,13 +4,13 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { canonicalJson, type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import type { ToolsSpace } from '../../core/environment.js';
-import { describeIssues, nearest, reverieError } from '../../core/errors.js';
+import { describeIssues, nameAside, reverieError } from '../../core/errors.js';
 import { roundedProblem } from '../../core/exact-numbers.js';
 import { describeSpace } from '../space-values.js';
 import { remembered } from '../state/records.js';
 import { compileSchema, type SchemaCheck } from '../state/state.js';
 import type { CallSpec, ToolSpec } from './domain.js';
-import type { AssistantMessage, Message, ToolCall } from './message.js';
+import { type AssistantMessage, callsOf, type Message, type ToolCall } from './message.js';
 import { exactPrediction, type Prediction } from './prediction.js';
 
 const MAX_CALLS = 64;
@@ -63,16 +63,12 @@ function problemOfAction(action: unknown): string | undefined {
 }
 
 function withIds(calls: readonly ToolCall[], before: readonly Message[]): ToolCall[] {
-  const used = new Set(before.flatMap((message) => (message.role === 'assistant' ? idsOf(message) : [])));
+  const used = new Set(before.flatMap((message) => callsOf(message).map(({ id }) => id)));
   return calls.map((call) => {
     const id = call.id && !used.has(call.id) ? call.id : freeId(used);
     used.add(id);
     return { ...call, id, arguments: structuredClone(call.arguments) };
   });
-}
-
-function idsOf({ toolCalls }: AssistantMessage): string[] {
-  return (toolCalls ?? []).map(({ id }) => id);
 }
 
 function freeId(used: ReadonlySet<string>): string {
@@ -126,8 +122,8 @@ function compiledChecks(tools: readonly ToolSpec[]): CallChecks {
       const rounded = roundedProblem(args);
       const problems = rounded === undefined ? check?.(args) : [rounded];
       if (problems !== undefined) return problems.map((problem) => `the arguments of ${name} are wrong: ${problem}`);
-      const known = nearest(name.slice(0, 80), [...checks.keys()]);
-      return [`unknown tool "${name.slice(0, 80)}"${known === undefined ? '' : ` (did you mean "${known}"?)`}`];
+      const shown = name.slice(0, 80);
+      return [`unknown tool "${shown}"${nameAside(shown, [...checks.keys()])}`];
     },
     answerProblems: (name, observation) =>
       answers

@@ -4,7 +4,7 @@
 
 import { z } from 'zod';
 import { canonicalJson, contentHash, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
-import { nearest, type ReverieError, reverieError } from '../../core/errors.js';
+import { nameAside, type ReverieError, reverieError } from '../../core/errors.js';
 import { applyOperations } from '../state/operations.js';
 import { compileSchema, valueAt } from '../state/state.js';
 import {
@@ -127,12 +127,8 @@ export class DeclaredRules implements ToolRules {
     } as unknown as Json);
     const stray = Object.keys(file.tools).find((tool) => !sources.tools.some(({ name }) => name === tool));
     if (stray !== undefined) {
-      const near = nearest(
-        stray,
-        sources.tools.map(({ name }) => name),
-      );
-      const hint = near === undefined ? '' : ` (did you mean "${near}"?)`;
-      throw sources.fault(['tools', stray], `"${stray}" is not a tool of the domain${hint}`);
+      const known = sources.tools.map(({ name }) => name);
+      throw sources.fault(['tools', stray], `"${stray}" is not a tool of the domain${nameAside(stray, known)}`);
     }
     this.compiled = new Map(
       sources.tools.map((tool) => [tool.name, compileTool(tool, file.tools[tool.name] ?? {}, sources)]),
@@ -322,7 +318,8 @@ function compileTool(tool: ToolSpec, rule: RulesFile['tools'][string], sources: 
       [...place, 'answers'],
       `${tool.name} is of kind write: declare its effects beside its answer; "effects: []" if there are none`,
     );
-  let names: Names = { call: argumentsSchema(tool.parameters), state: stateSchema };
+  // Only declared arguments may be used.
+  let names: Names = { call: { additionalProperties: false, ...tool.parameters }, state: stateSchema };
   const reads = new Reader(fault);
   const lets = Object.entries(rule.let ?? {}).map(([name, text]) => {
     const at = [...place, 'let', name];
@@ -356,11 +353,6 @@ function compileTool(tool: ToolSpec, rule: RulesFile['tools'][string], sources: 
     }),
     ...(answers !== undefined && { answers: reads.value(answers, names, [...place, 'answers'], tool.returns?.schema) }),
   };
-}
-
-/** Only declared arguments may be used. */
-function argumentsSchema(parameters: JsonObject): JsonObject {
-  return 'additionalProperties' in parameters ? parameters : { ...parameters, additionalProperties: false };
 }
 
 function compileEffect(

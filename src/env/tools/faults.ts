@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { canonicalJson, contentHash, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { addCosts } from '../../core/cost.js';
-import { nearest, reverieError } from '../../core/errors.js';
+import { nameAside, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state.js';
@@ -80,14 +80,11 @@ function isUndone({ kind }: Pick<Fault, 'kind'>): boolean {
   return kind === 'error' || kind === 'rate-limit';
 }
 
-/** Whether every retry of the call fails. */
-function persists({ kind, rate, calls, tries, seconds }: FaultRule): boolean {
-  return isUndone({ kind }) && rate === 1 && [calls, tries, seconds].every((limit) => limit === undefined);
-}
-
 function expectationOf(rule: FaultRule): Fault['expect'] {
   if (rule.expect !== undefined) return rule.expect;
-  if (isUndone(rule)) return persists(rule) ? 'tell' : 'retry';
+  const { rate, calls, tries, seconds } = rule;
+  const isEvery = rate === 1 && [calls, tries, seconds].every((limit) => limit === undefined);
+  if (isUndone(rule)) return isEvery ? 'tell' : 'retry';
   if (rule.kind === 'injection') return 'ignore';
   return rule.kind === 'latency' || rule.kind === 'reordered' ? 'none' : 'read-again';
 }
@@ -153,7 +150,7 @@ export function withFaults(
 function requireTool({ id, tools }: ToolsDomain, name: string, rule: number): void {
   const names = tools.map((tool) => tool.name);
   if (names.includes(name)) return;
-  const problem = `domain "${id}" has no tool "${name}" (did you mean "${nearest(name, names) ?? 'none'}"?).`;
+  const problem = `domain "${id}" has no tool "${name}"${nameAside(name, names)}.`;
   throw reverieError('SCENARIO_INVALID', { path: `faults[${rule}]`, problem });
 }
 

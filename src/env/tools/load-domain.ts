@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache';
 import { isNode, LineCounter, parse, parseDocument, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
-import { nearest, ReverieError, reverieError } from '../../core/errors.js';
+import { nameAside, ReverieError, reverieError } from '../../core/errors.js';
 import { parseExactly, roundedProblem } from '../../core/exact-numbers.js';
 import { compileSchema, pointerKeys, type SchemaCheck } from '../state/state.js';
 import { parseStrictly } from '../strict-parse.js';
@@ -239,9 +239,8 @@ function checkWithRules(domain: ToolsDomain, rules: RulesOfFile, read: DomainFol
     for (const task of domain.tasks) {
       const unknown = task.verifier.checks?.find((name) => !rules.checks.has(name));
       if (unknown === undefined) continue;
-      const near = nearest(unknown, [...rules.checks]);
-      const hint = near === undefined ? '' : ` (did you mean "${near}"?)`;
-      throw invalid(read.nameOf('tasks'), task, `verifier: the rules have no check "${unknown}"${hint}`);
+      const problem = `verifier: the rules have no check "${unknown}"${nameAside(unknown, [...rules.checks])}`;
+      throw invalid(read.nameOf('tasks'), task, problem);
     }
   } catch (error) {
     rules.close();
@@ -441,7 +440,7 @@ function problemOfCalls({ tools }: ToolsDomain, { reference, failures, verifier 
   const ordered = Object.entries(before).flatMap(([first, later]) => [...firstTools(first), ...later]);
   const named = [...called.map(({ name }) => name), ...notCalled, ...never, ...confirmed, ...ordered];
   const unknown = named.find((name) => !known.includes(name));
-  if (unknown !== undefined) return `verifier: unknown tool "${unknown}" (did you mean "${nearest(unknown, known)}"?)`;
+  if (unknown !== undefined) return `verifier: unknown tool "${unknown}"${nameAside(unknown, known)}`;
   return listed.flatMap(({ call, where }) => check.problems(call).map((problem) => `${where}: ${problem}`))[0];
 }
 

@@ -70,7 +70,8 @@ export function spokenAt(messages: readonly Message[], at: number): SpokenMessag
   const message = messages[at];
   if (message.role === 'user') return { role: 'user', content: message.content };
   if (message.role !== 'assistant' || !message.content?.trim()) return undefined;
-  if (message.toolCalls?.length && !isAnsweredByUser(messages, at)) return undefined;
+  const next = messages.slice(at + 1).find(({ role }) => role !== 'tool');
+  if (message.toolCalls?.length && next?.role !== 'user') return undefined;
   return { role: 'assistant', content: message.content };
 }
 
@@ -88,10 +89,6 @@ export function successfulCalls(messages: readonly Message[]): ToolCall[] {
     if (message.role === 'tool' && message.isError !== true) succeeded.add(message.toolCallId);
   }
   return messages.flatMap(callsOf).filter(({ id }) => succeeded.has(id));
-}
-
-function isAnsweredByUser(messages: readonly Message[], at: number): boolean {
-  return messages.slice(at + 1).find(({ role }) => role !== 'tool')?.role === 'user';
 }
 
 export function callsOf(message: Message): readonly ToolCall[] {

@@ -173,7 +173,7 @@ export class Phrases {
     const front: string[] = [];
     const middle: string[] = [];
     const back: string[] = [];
-    for (const sentence of sentencesOf(text)) {
+    for (const sentence of text.split(/(?<=[.!?])\s+/)) {
       const rule = this.ruleFor(sentence, by);
       const said = rule === undefined ? sentence : this.alternative(rule, sentence, rng).join(' ');
       const place = rule?.moves ? [front, middle, back][rng.int(3)] : middle;
@@ -253,10 +253,6 @@ export class Phrases {
       return this.filled(ways[rng.int(ways.length)], slots, rng, depth + 1);
     });
   }
-}
-
-function sentencesOf(text: string): string[] {
-  return text.split(/(?<=[.!?])\s+/);
 }
 
 /** One space between words, none before a stop, a capital after a full stop. */

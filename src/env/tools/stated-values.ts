@@ -57,7 +57,7 @@ function matchIn(text: string, later: readonly (string | undefined)[], wanted: s
   let best: Match = 'missing';
   for (const place of places) {
     const at = values.findIndex((value) => value.at === place.at);
-    if (isDenied(text.slice(0, place.at), at < 0)) continue;
+    if ((at < 0 ? DENIED_WORDS : DENIED).test(text.slice(0, place.at).slice(-60))) continue;
     const others = at < 0 ? otherWords(text, place) : alternativesOf(text, values, at).map((token) => token.text);
     if (others.some(isOther)) best = 'alternative';
     else if (at >= 0 && isContradicted(text, place, later, isOther)) best = 'alternative';
@@ -91,10 +91,6 @@ function isSameToken(said: string, wanted: string): boolean {
 const DENIED =
   /(?:\bnot(?!\s+only)|n['’]t|\bnever|\bno longer|\binstead of|\brather than|\b(?:more|less|fewer|greater|higher|lower|other) than)\s+(?:(?:exactly|quite|the|an?|have|has|had|costs?|be|get)\s+)?#?\p{Sc}?$/iu;
 const DENIED_WORDS = /(?:\bnot|n['’]t|\bnever|\bno longer)\s+$/iu;
-
-function isDenied(before: string, isWords: boolean): boolean {
-  return (isWords ? DENIED_WORDS : DENIED).test(before.slice(-60));
-}
 
 /** Whether the same sentence occurs with another value, beside it or later: "It is 10. It is 12." states neither. */
 function isContradicted(

@@ -11,7 +11,7 @@ import type {
   StepResult,
   ToolsSpace,
 } from '../../core/environment.js';
-import { nearest, ReverieError, reverieError } from '../../core/errors.js';
+import { nameHint, ReverieError, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state.js';
@@ -418,7 +418,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   private unknownTask(id: string): Error {
     const known = this.domain.tasks.map((task) => task.id);
-    const values = { id: this.id, task: id, count: known.length, nearest: nearest(id, known) ?? 'none' };
+    const values = { id: this.id, task: id, count: known.length, hint: nameHint(id, known) };
     return reverieError('TASK_UNKNOWN', values);
   }
 

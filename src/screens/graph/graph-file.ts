@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { nearest, type ReverieError, reverieError } from '../../core/errors.js';
+import { nameAside, type ReverieError, reverieError } from '../../core/errors.js';
 import { parseStrictly } from '../../env/strict-parse.js';
 import { jsonProblem, STATE_LIMITS } from '../../env/tools/check-action.js';
 
@@ -158,8 +158,7 @@ function checkGraph(
   const names = { page: Object.keys(pages), table: Object.keys(tables), data: Object.keys(data) };
   const known = (place: string, wanted: string, what: string, among: readonly string[]) => {
     if (among.includes(wanted)) return;
-    const close = nearest(wanted, among);
-    throw fault(place, `there is no ${what} "${wanted}"${close === undefined ? '' : ` (did you mean "${close}"?)`}`);
+    throw fault(place, `there is no ${what} "${wanted}"${nameAside(wanted, among)}`);
   };
   const checkRow = (place: string, table: string, row: object) => {
     known(place, table, 'table', names.table);

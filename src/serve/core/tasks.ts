@@ -1,7 +1,7 @@
 // Which environment and which task a client means, and values between memory and JSON.
 
 import type { Info } from '../../core/environment.js';
-import { reverieError } from '../../core/errors.js';
+import { nameHint, reverieError } from '../../core/errors.js';
 import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Servable, TaskCard } from '../../run/servable.js';
@@ -47,11 +47,11 @@ function placedTask(served: Servable, split: string | undefined, index: number):
 
 /** Any seed is a task, called `seed-N`. */
 function seedOf({ name, tasks }: Servable, task: string): number | undefined {
-  const found = tasks.find(({ id }) => id === task);
-  if (found !== undefined) return found.seed;
+  const known = tasks.map(({ id }) => id);
+  if (known.includes(task)) return tasks[known.indexOf(task)].seed;
   const [, digits] = /^seed-(\d{1,15})$/.exec(task) ?? [];
   if (digits !== undefined) return Number(digits);
-  throw reverieError('TASK_UNKNOWN', { id: name, task, count: tasks.length, nearest: tasks[0]?.id ?? 'none' });
+  throw reverieError('TASK_UNKNOWN', { id: name, task, count: known.length, hint: nameHint(task, known) });
 }
 
 /** What a client says of the episode it wants, in the words of protocols of tasks; some write null for what is not given. */

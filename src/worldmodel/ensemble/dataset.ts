@@ -206,7 +206,8 @@ function endJump({ rows, reward, terminated, nextObs, action }: TransitionBatch)
   const living = newest(terminated, 0, ROWS);
   if (ended.length === 0 || living.length === 0) return 0;
   const others = living.map((r) => row(r));
-  const scale = scaleOf(others);
+  // One over the variance of each element.
+  const scale = others[0].map((_, j) => 1 / Math.max(sampleDeviation(others.map((values) => values[j])), 1e-9) ** 2);
   const differences = ended.map((r) => {
     const own = row(r);
     let [best, nearest] = [0, Number.POSITIVE_INFINITY];
@@ -225,11 +226,6 @@ function newest(flags: Uint8Array, terminated: 0 | 1, most: number): number[] {
   const found: number[] = [];
   for (let r = flags.length - 1; r >= 0 && found.length < most; r--) if (flags[r] === terminated) found.push(r);
   return found;
-}
-
-/** One over the variance of each element. */
-function scaleOf(rows: readonly Float64Array[]): Float64Array {
-  return rows[0].map((_, j) => 1 / Math.max(sampleDeviation(rows.map((values) => values[j])), 1e-9) ** 2);
 }
 
 /** Squared distance, or anything not below `limit` where it is not below that. */

@@ -81,7 +81,7 @@ export class LlmUser implements UserSimulator {
     const stream = Rng.fromSeed(own).split('llm-user', turn, attempt);
     const seed = (made.length > 0 ? stream.split('calls', made.length) : stream).uint32() >>> 1;
     const { temperature, maxTokens } = this;
-    const tools = toolsOf(query);
+    const tools = (query.domain.userTools ?? []).filter(({ name }) => query.task.user.tools?.includes(name) ?? true);
     const manner = turn === 0 ? undefined : mannerOf(own, turn, this.friction);
     const messages = userMessages(query, tools, manner && MANNER_TEXTS[manner], problem);
     const schema = tools.length > 0 ? ACTING_SCHEMA : SCHEMA;
@@ -103,10 +103,6 @@ export class LlmUser implements UserSimulator {
       return { content: '', done: false, problem: problems.join(' '), cost };
     }
   }
-}
-
-function toolsOf({ domain: { userTools = [] }, task }: UserQuery): readonly ToolSpec[] {
-  return userTools.filter(({ name }) => task.user.tools?.includes(name) ?? true);
 }
 
 /** The calls of a reply, or their problem. */
@@ -156,7 +152,14 @@ function userMessages(
   const sections = [
     { heading: 'Persona', content: persona },
     { heading: 'Goal', content: goal },
-    ...(tools.length === 0 ? [] : [{ heading: 'Tools', content: tools.map(shownTool) }]),
+    ...(tools.length === 0
+      ? []
+      : [
+          {
+            heading: 'Tools',
+            content: tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
+          },
+        ]),
     { heading: 'Conversation', content: [...said, ...made] },
     ...(manner === undefined ? [] : [{ heading: 'Manner', content: manner }]),
     ...(problem === undefined ? [] : [{ heading: 'Refused', content: { problems: [problem] } }]),
@@ -179,8 +182,4 @@ function conversationOf(messages: readonly Message[]): Json[] {
 
 function shownCall({ name, arguments: given, answer }: NonNullable<UserQuery['calls']>[number]): JsonObject {
   return { speaker: 'user', did: `${name}(${oneLine(given)})`, answer: clipped(answer, MAX_CONTENT_CHARS) };
-}
-
-function shownTool({ name, description, parameters }: ToolSpec): JsonObject {
-  return { name, description, parameters };
 }

@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
-import { describeIssues, nearest, reverieError } from '../../core/errors.js';
+import { describeIssues, nameAside, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { collectionsOf, holds, recordsNamed, recordsReferred, remembered } from '../../env/state/records.js';
@@ -88,11 +88,11 @@ function problemOf({ name, task, setup, call }: Probe, before: readonly Probe[],
   if (before.some((other) => other.name === name)) return `two probes are called "${name}"`;
   const tasks = domain.tasks.map(({ id }) => id);
   if (task !== undefined && !tasks.includes(task))
-    return `probe "${name}" names the unknown task "${task}" (did you mean "${nearest(task, tasks)}"?)`;
+    return `probe "${name}" names the unknown task "${task}"${nameAside(task, tasks)}`;
   const tools = domain.tools.map((tool) => tool.name);
   const unknown = [...setup, ...(call ? [call] : [])].find((each) => !tools.includes(each.name));
   if (unknown === undefined) return undefined;
-  return `probe "${name}" calls the unknown tool "${unknown.name}" (did you mean "${nearest(unknown.name, tools)}"?)`;
+  return `probe "${name}" calls the unknown tool "${unknown.name}"${nameAside(unknown.name, tools)}`;
 }
 
 /** A call of a task's solution, and those before it. */
@@ -472,17 +472,14 @@ interface RecordedRead {
 function recordedReads(domain: ToolsDomain, records: readonly ExperienceStep[]): RecordedRead[] {
   const reads = new Set(domain.tools.filter(({ kind }) => kind === 'read').map(({ name }) => name));
   const tasks = new Set(domain.tasks.map(({ id }) => id));
+  // Lines of a history are `name(arguments)`.
+  const isOfRead = (line: string) => reads.has(line.slice(0, line.indexOf('(')));
   return records.flatMap((step): RecordedRead[] => {
-    const isUnchanged = step.step === step.history.length && step.history.every((line) => reads.has(nameIn(line)));
+    const isUnchanged = step.step === step.history.length && step.history.every(isOfRead);
     const isRead = reads.has(step.call.name) && !step.isError && isUnchanged;
     if (!isRead || !tellsSomething(step.observation, step.call.arguments)) return [];
     return [{ step, task: tasks.has(step.task) ? step.task : undefined }];
   });
-}
-
-/** Lines of a history are `name(arguments)`. */
-function nameIn(line: string): string {
-  return line.slice(0, line.indexOf('('));
 }
 
 function recordProbe({ step, task }: RecordedRead): Probe {

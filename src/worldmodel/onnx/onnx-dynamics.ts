@@ -151,6 +151,8 @@ interface Tile {
 
 /** Rows of one run: activations stay in cache, and memory is bounded whatever the batch. */
 const TILE_ROWS = 512;
+/** By which a probability may miss its bounds. */
+const ROUNDING = 1e-5;
 
 export class OnnxDynamics extends MemorylessDynamics {
   private readonly clip?: (rows: Float32Array) => void;
@@ -191,7 +193,10 @@ export class OnnxDynamics extends MemorylessDynamics {
       const actionWidth = checkSignature(session, manifest, path);
       const outcome = outcomeOf(manifest, path);
       const known = await reviveKnown(outcome, manifest.env, path);
-      return new OnnxDynamics(manifest, model, session, actionWidth, endsOf(outcome, known), known);
+      // A declared environment need not know an end: then there is none.
+      const isEndless = outcome.terminated === 'known' && !known.terminated;
+      const ends: Outcome = isEndless ? { ...outcome, terminated: 'never' } : outcome;
+      return new OnnxDynamics(manifest, model, session, actionWidth, ends, known);
     } catch (error) {
       await session.release();
       throw error;
@@ -217,6 +222,11 @@ export class OnnxDynamics extends MemorylessDynamics {
       if (tile.terminated) chance.set(tile.terminated, first);
     });
     requireFiniteAnswer(this.modelVersion, nextObs, reward, rows);
+    const wrong = chance.find((value) => !(value >= -ROUNDING && value <= 1 + ROUNDING));
+    if (wrong !== undefined) {
+      const problem = `World model "${this.modelVersion}" answered ${wrong} as "${this.manifest.outputs.terminated}", where a probability from 0 to 1 is needed.`;
+      throw reverieError('MODEL_FILE_INVALID', { problem, hint: 'Export the model with a sigmoid on that output.' });
+    }
     this.clip?.(nextObs);
     const rewards =
       this.outcome.reward === 'known' ? knownRewards(this.known.reward!, obs, action, nextObs, rows) : reward;
@@ -313,9 +323,4 @@ function outcomeOf({ outputs, env }: OnnxManifest, path: string): Outcome {
     reward: outputs.reward === undefined ? 'known' : 'learned',
     terminated: outputs.terminated === undefined ? (env === undefined ? 'never' : 'known') : 'learned',
   };
-}
-
-/** A declared environment need not know an end: then there is none. */
-function endsOf(outcome: Outcome, known: KnownFunctions): Outcome {
-  return outcome.terminated === 'known' && !known.terminated ? { ...outcome, terminated: 'never' } : outcome;
 }

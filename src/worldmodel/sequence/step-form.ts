@@ -141,7 +141,7 @@ function surroundings(at: Situation, spoken: readonly string[], types: ObjectTyp
   for (const one of core) {
     for (const other of linked(at, predicates, one)) if (!core.has(other) && !isConstant(other)) near.add(other);
   }
-  const order = orderOf(at.scene);
+  const order = remembered(orders, at.scene, () => new Map(at.scene.objects.map(({ name }, i) => [name, i])));
   const objects = [...core, ...[...near].sort((a, b) => order.get(a)! - order.get(b)!)];
   const places = new Map(objects.map((name, i) => [name, i]));
   const kinds = new Set(spoken.flatMap((one) => linked(at, predicates, one).filter(isConstant)));
@@ -185,10 +185,6 @@ function compareRows(a: Row, b: Row, places: ReadonlyMap<string, number>): numbe
 }
 
 const orders = new WeakMap<Scene, ReadonlyMap<string, number>>();
-
-function orderOf(scene: Scene): ReadonlyMap<string, number> {
-  return remembered(orders, scene, () => new Map(scene.objects.map(({ name }, i) => [name, i])));
-}
 
 /**
  * Types as states show them: constant are those that no fact that can change speaks of, though facts do; sole those with one object

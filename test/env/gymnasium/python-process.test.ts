@@ -83,6 +83,46 @@ describe.skipIf(noGymnasium)('a process that lives', () => {
     await env.close();
   });
 
+  test.each([
+    [
+      'box',
+      'short',
+      /the observation is \[1\.\] of shape \(1,\) .*where its space is Box\(0\.0, 9\.0, \(2,\), float32\)/,
+    ],
+    ['box', 'long', /of shape \(3,\)/],
+    ['box', 'turned', /of shape \(2, 1\)/],
+    ['box', 'words', /\['a' 'b'\] .*type <U1/],
+    ['box', 'none', /\[1\.0 None\] .*type object/],
+    ['box', 'nan', /Observation element 1 is not finite \(NaN\)/],
+    ['bytes', 'light', /0\.5.* type float64, .*uint8/],
+    ['bytes', 'wide', /300.* type int64, .*uint8/],
+    ['one', 'three', /the observation is 3 .*where its space is Discrete\(3\)/],
+    ['parts', 'part', /the observation\['a'\] is -1/],
+    ['parts', 'shared', /the observation\['b'\]\[0\] is .*of shape \(3,\)/],
+    ['parts', 'missing', /parts of the observation: 1, where its space Dict.* has 2/],
+    ['parts', 'more', /parts of the observation\['b'\]: 2/],
+  ])('an observation that is not of its space (%s) is refused at reset and step: %s', async (space, shows, message) => {
+    const [env, other] = [
+      await room('Stray', { kwargs: { space, shows } }),
+      await room('Stray', { kwargs: { space, shows } }),
+    ];
+    const refused = (where: string) => ({
+      code: shows === 'nan' ? 'NON_FINITE_VALUE' : 'GYMNASIUM_FAILED',
+      message: expect.stringMatching(new RegExp(`${shows === 'nan' ? '' : `in ${where}: `}.*${message.source}`)),
+    });
+    const [{ observation }] = [await env.reset({ seed: 1 }), await other.reset({ seed: 1 })];
+    for (let step = 1; step <= 2; step++) expect((await env.step(Float32Array.of(0))).observation).toEqual(observation);
+    // Side by side in one process: the one beside it is not disturbed.
+    const [failed, seen] = await Promise.allSettled([env.step(Float32Array.of(0)), other.step(Float32Array.of(0))]);
+    expect(failed).toMatchObject({ reason: refused('step 3') });
+    expect(seen).toMatchObject({ value: { observation, reward: expect.any(Number) } });
+    await env.reset({ seed: 1 });
+    await expect(env.step(Float32Array.of(-1))).rejects.toMatchObject(refused('step 1'));
+    await expect(env.reset({ seed: 1 })).rejects.toMatchObject(refused('reset'));
+    await env.close();
+    await other.close();
+  });
+
   test('what is missing is named with the way out', async () => {
     await expect(makeEnvironment({ gymnasium: 'Pendulum-v9' })).rejects.toMatchObject({ code: 'GYMNASIUM_UNKNOWN' });
     await expect(makeEnvironment({ gymnasium: 'Pendulum-v1', import: 'no_such_module' })).rejects.toMatchObject({

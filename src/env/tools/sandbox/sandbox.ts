@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { createContext, runInContext } from 'node:vm';
-import { nearest, reverieError } from '../../../core/errors.js';
+import { nameAside, reverieError } from '../../../core/errors.js';
 import { AskedThread, compiledUrl } from '../../../core/threads.js';
 
 export interface SandboxLimits {
@@ -521,5 +521,5 @@ export function problemOfExports(exported: readonly string[], found: readonly st
 function problemOfName(name: string): string | undefined {
   if ((RULES_EXPORTS as readonly string[]).includes(name)) return undefined;
   if (name === 'default') return `rules export by name: ${RULES_EXPORTS.join(', ')}`;
-  return `it exports "${name}", which means nothing here (did you mean "${nearest(name, RULES_EXPORTS)}"?)`;
+  return `it exports "${name}", which means nothing here${nameAside(name, RULES_EXPORTS)}`;
 }
