@@ -5,8 +5,6 @@ import type { OpenPhase, Phase } from '../core/progress.js';
 import { coloursFor } from './colours.js';
 import { formatCount, formatDuration, formatRate, wrapped } from './format.js';
 
-export type { Phase } from '../core/progress.js';
-
 export interface Progress {
   readonly phase: OpenPhase;
   /** A line for the human, above those of phases. */
@@ -27,6 +25,8 @@ interface PhaseState {
   readonly total: number | null;
   readonly unit: string;
   readonly startedAt: number;
+  /** Time and amount that the rate is counted from, half a minute to a minute ago, as work may slow down; and the next such. */
+  marks: readonly (readonly [number, number])[];
   shownAt: number;
   done: number;
   note: string;
@@ -34,9 +34,8 @@ interface PhaseState {
 
 export const silentPhase: Phase = { advance() {}, set() {}, end() {} };
 
-/** Between plain lines off a terminal. */
-const LINE_MS = 10_000;
-const REDRAW_MS = 125;
+/** Between plain lines off a terminal, between drawings on one, and between marks that the rate is counted from. */
+const [LINE_MS, REDRAW_MS, RATE_MS] = [10_000, 125, 30_000];
 
 export function makeProgress({ stream, quiet, now = () => performance.now() }: ProgressOptions): Progress {
   if (quiet) return { phase: () => silentPhase, log() {}, close() {} };
@@ -53,7 +52,8 @@ export function makeProgress({ stream, quiet, now = () => performance.now() }: P
     timer = undefined;
     const up = drawnLines > 1 ? `\u001b[${drawnLines - 1}A` : '';
     const cleared = drawnLines > 0 ? `\r${up}\u001b[J` : '';
-    const lines = isDrawn ? [...open].map((state) => cut(`  ${lineOf(state, now(), false)}`, columns() - 1)) : [];
+    const line = (state: PhaseState) => [...`  ${lineOf(state, now(), false)}`].slice(0, columns() - 1).join('');
+    const lines = isDrawn ? [...open].map(line) : [];
     drawnLines = lines.length;
     const text = cleared + above.map((line) => `${line}\n`).join('') + lines.join('\n');
     if (text !== '') stream.write(text);
@@ -67,11 +67,14 @@ export function makeProgress({ stream, quiet, now = () => performance.now() }: P
     }
   };
   const phase: OpenPhase = (name, total, unit = '') => {
-    const state: PhaseState = { name, total, unit, startedAt: now(), shownAt: now(), done: 0, note: '' };
+    const mark: readonly [number, number] = [now(), 0];
+    const times = { startedAt: mark[0], shownAt: mark[0], marks: [mark, mark] };
+    const state = { name, total, unit, ...times, done: 0, note: '' };
     open.add(state);
     changed(state);
     const set = (done: number, note = state.note) => {
       Object.assign(state, { done, note });
+      if (now() - state.marks[1][0] >= RATE_MS) state.marks = [state.marks[1], [now(), done]];
       changed(state);
     };
     const end = (note = state.note) => {
@@ -92,16 +95,12 @@ export function makeProgress({ stream, quiet, now = () => performance.now() }: P
 }
 
 /** `train: 12.3 k/20 k steps · 1.2 k steps/s · 6 s left · return 421` */
-function lineOf({ name, total, done, unit, note, startedAt }: PhaseState, now: number, ended: boolean): string {
+function lineOf({ name, total, done, unit, note, startedAt, marks }: PhaseState, now: number, ended: boolean): string {
   const seconds = (now - startedAt) / 1000;
-  const rate = seconds > 0 ? done / seconds : 0;
+  const [from, before] = ended ? [startedAt, 0] : marks[0];
+  const rate = now > from ? (1000 * (done - before)) / (now - from) : 0;
   const left = total === null || rate === 0 ? '' : `${formatDuration((total - done) / rate)} left`;
   const amount = total === null ? formatCount(done) : `${formatCount(done)}/${formatCount(total)}`;
   const clock = ended ? `in ${formatDuration(seconds)}` : left;
   return `${name}: ${[`${amount} ${unit}`.trim(), formatRate(rate, unit), clock, note].filter(Boolean).join(' · ')}`;
-}
-
-function cut(text: string, columns: number): string {
-  const characters = [...text];
-  return characters.length <= columns ? text : `${characters.slice(0, Math.max(0, columns - 1)).join('')}…`;
 }

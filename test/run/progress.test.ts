@@ -23,6 +23,18 @@ it('progress off a terminal is one plain line about every ten seconds, and one a
   expect(stream.text()).not.toContain('\u001b');
 });
 
+it('the rate and the time left are of the last minute: random steps are quicker than those that learn', () => {
+  const stream = recordingStream();
+  let ms = 0;
+  const phase = makeProgress({ stream, now: () => ms }).phase('train', 5000, 'steps');
+  for (let step = 1; step <= 1100; step++) {
+    ms += step <= 1000 ? 1 : 2000;
+    phase.set(step);
+  }
+  const last = stream.text().trimEnd().split('\n').at(-1);
+  expect(last).toBe('train: 1100/5000 steps · 0.5 steps/s · 2 h 10 min left');
+});
+
 describe('a narrow terminal', () => {
   afterEach(() => vi.useRealTimers());
 
