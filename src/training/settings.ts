@@ -301,8 +301,8 @@ function horizonFor({ horizon }: Pick<DreamSettings, 'horizon'>, trial: ModelTri
   // Episodes that ended before the model strayed say nothing of its limit.
   const isOpen = trustedSteps === longest;
   const value = Math.min(LONGEST, isOpen ? 2 * trustedSteps : trustedSteps);
-  const told = `${trustedSteps} simulated step${trustedSteps === 1 ? '' : 's'} stay near the real ones`;
-  return { value, reason: isOpen ? `all ${told}, which end there` : told };
+  const told = `simulated states stay near the real ones up to step ${trustedSteps}`;
+  return { value, reason: isOpen ? `${told}, the last there is` : told };
 }
 
 function limitFor({ disagreementLimit }: Pick<DreamSettings, 'disagreementLimit'>, trial: ModelTrial | undefined) {

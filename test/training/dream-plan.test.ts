@@ -12,7 +12,7 @@ describe('the plan of a dream', () => {
     const plan = planDream(OPEN, 'auto', { trial: TRIAL, skill: SKILL }, 500);
     expect(plan).toMatchObject({ isOpen: true, horizon: 8, disagreementLimit: 1, realRatio: 0.2, starts: 6250 });
     expect(plan.reasons['rollout.gate']).toBe('open: held out, the model explains 97 % of what changes');
-    expect(plan.reasons['rollout.horizon']).toBe('8 simulated steps stay near the real ones');
+    expect(plan.reasons['rollout.horizon']).toBe('simulated states stay near the real ones up to step 8');
   });
 
   it('ends branches no sooner for a policy whose newest steps are easily predicted', () => {

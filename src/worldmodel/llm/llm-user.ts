@@ -149,17 +149,11 @@ function userMessages(
   const { goal, persona = '' } = query.task.user;
   const said = conversationOf(query.messages);
   const made = (query.calls ?? []).map(shownCall);
+  const shown = tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
   const sections = [
     { heading: 'Persona', content: persona },
     { heading: 'Goal', content: goal },
-    ...(tools.length === 0
-      ? []
-      : [
-          {
-            heading: 'Tools',
-            content: tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
-          },
-        ]),
+    ...(tools.length === 0 ? [] : [{ heading: 'Tools', content: shown }]),
     { heading: 'Conversation', content: [...said, ...made] },
     ...(manner === undefined ? [] : [{ heading: 'Manner', content: manner }]),
     ...(problem === undefined ? [] : [{ heading: 'Refused', content: { problems: [problem] } }]),
