@@ -168,6 +168,8 @@ export interface ActorCriticShape {
   readonly hidden: readonly number[];
   readonly activation: 'relu' | 'tanh' | 'swish';
   readonly criticLayerNorm: boolean;
+  /** Critics of residual blocks, on observations scaled by what stands among the policy's parameters. */
+  readonly isResidual: boolean;
   readonly tau: number;
   readonly rewardScale: number;
   /** Nats of the action normalised to [-1, 1]. */

@@ -2,7 +2,7 @@
 
 import { reverieError } from '../core/errors.js';
 import { normalQuantile, type Rng } from '../core/rng.js';
-import { elementCount, type Value } from './graph.js';
+import { elementCount, type Value, withGradient } from './graph.js';
 import {
   add,
   div,
@@ -12,6 +12,7 @@ import {
   mul,
   neg,
   type Operand,
+  reduceMean,
   reduceSum,
   relu,
   reshape,
@@ -229,6 +230,51 @@ export function mlp(
     if (layer < layers - 1) h = ACTIVATIONS[activation](h);
   }
   return h;
+}
+
+/** Times the width that a block of a residual network is wide inside (Lee et al. 2025, section 4.1). */
+const EXPANSION = 4;
+
+/**
+ * Layer widths of a residual network (SimBa, Lee et al. 2025, 2410.09754): one into `widths`, which are all alike, two for each of its
+ * blocks, and one out. Its parameters are those of an MLP of these.
+ */
+export function residualSizes(input: number, widths: readonly number[], output: number): number[] {
+  return [input, widths[0], ...widths.flatMap((width) => [EXPANSION * width, width]), output];
+}
+
+/**
+ * Forward pass through a residual network of `blocks` blocks, `mlpSpecs` of its `residualSizes`: x + W relu(W norm(x)) each, rows
+ * normalised before them and before the output, without gain and shift, which the layer that follows has.
+ * @param x [rows, in]; [members, rows, in] with an ensemble's parameters
+ */
+export function residual(
+  params: Readonly<Record<string, Value>>,
+  prefix: string,
+  x: Value,
+  blocks: number,
+  activation: Activation,
+): Value {
+  const affine = (from: Value, layer: number) =>
+    linear(from, params[`${prefix}.w${layer}`], params[`${prefix}.b${layer}`]);
+  let h = affine(x, 0);
+  for (let block = 0; block < blocks; block++) {
+    const inside = ACTIVATIONS[activation](affine(layerNorm(h), 2 * block + 1));
+    h = add(h, affine(inside, 2 * block + 2));
+  }
+  return affine(layerNorm(h), 2 * blocks + 1);
+}
+
+/** Rows to mean 0 and variance 1 (Ba et al., 1607.06450), without gain and shift. */
+export function layerNorm(x: Value): Value {
+  const centred = sub(x, reduceMean(x, [-1], true));
+  const precision = div(1, sqrt(add(reduceMean(square(centred), [-1], true), 1e-5)));
+  const y = mul(centred, precision);
+  const rule = (g: Value) => {
+    const along = mul(y, reduceMean(mul(g, y), [-1], true));
+    return [mul(precision, sub(sub(g, reduceMean(g, [-1], true)), along))];
+  };
+  return withGradient(y, [x], rule);
 }
 
 export interface AdamArguments {

@@ -83,6 +83,18 @@ export const droqConfigSchema = z.strictObject({
   dropout: z.number().min(0).max(0.9).default(0.01).describe("Share of the critics' hidden units left out at a step."),
 });
 
+/** SAC with SimBa's critics (2410.09754): residual blocks, and observations scaled to those of all rows so far. */
+export const simbaConfigSchema = z.strictObject({
+  ...ENSEMBLE_KEYS,
+  hidden: layerSizes
+    .default([64, 64])
+    .describe(
+      'Widths of the residual blocks of critics, all alike, four times as wide inside; and of the layers of the policy.',
+    ),
+  lr: rate.default(3e-4).describe('Step size of Adam, for all that is learned.'),
+  policyEvery: z.int().min(1).default(10).describe('Steps of the critics for each step of the policy.'),
+});
+
 /** TD3+BC (2106.06860), with its paper's settings; offline, observations are scaled to those of the records. */
 export const td3BcConfigSchema = z.strictObject({
   hidden: layerSizes.default([256, 256]).describe(HIDDEN),

@@ -53,7 +53,7 @@ export interface ReplayLearner extends Learner {
    * @param weights importance weight per row; 1 if absent
    */
   update(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Promise<object>;
-  /** Scales observations to those of the records that all it is to learn comes from; before the first update. */
+  /** Scales observations to those of the rows it learns from; before its updates. */
   standardise?(obs: Float32Array): void;
   /** |temporal-difference error| of every row: what prioritised replay goes by; absent where it cannot. */
   tdErrors?(batch: TransitionBatch, rng: Rng): Promise<Float32Array>;

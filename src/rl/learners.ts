@@ -13,6 +13,7 @@ import {
   ppoConfigSchema,
   redqConfigSchema,
   sacConfigSchema,
+  simbaConfigSchema,
   td3BcConfigSchema,
 } from './config.js';
 import { configInvalid, type Learner } from './learner.js';
@@ -75,6 +76,16 @@ export const learners = new Registry<LearnerEntry>('learner', [
     actions: ['box'],
     trainsNatively: true,
     make: async () => (await import('./soft-actor-critic.js')).makeDroq,
+  },
+  {
+    name: 'simba',
+    summary: "Soft actor-critic with SimBa's residual critics (2410.09754).",
+    schema: simbaConfigSchema,
+    learnsFrom: 'replay',
+    updatesPerStep: 10,
+    actions: ['box'],
+    trainsNatively: true,
+    make: async () => (await import('./soft-actor-critic.js')).makeSimba,
   },
   {
     name: 'td3-bc',

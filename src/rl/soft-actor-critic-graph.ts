@@ -3,7 +3,7 @@
 // critics for one of policy and temperature. Both learn towards the same targets; TD3+BC has its critics from here, too.
 
 import { gradients } from '../nn/autodiff.js';
-import { Graph, type Value, withGradient } from '../nn/graph.js';
+import { Graph, type Value } from '../nn/graph.js';
 import {
   abs,
   add,
@@ -21,7 +21,6 @@ import {
   relu,
   slice,
   split,
-  sqrt,
   square,
   squeeze,
   stopGradient,
@@ -29,7 +28,16 @@ import {
   swish,
   tanh,
 } from '../nn/ops.js';
-import { adamStep, mlp, mlpSpecs, ParamLayout, tanhNormalSample } from '../nn/parameters.js';
+import {
+  adamStep,
+  layerNorm,
+  mlp,
+  mlpSpecs,
+  ParamLayout,
+  residual,
+  residualSizes,
+  tanhNormalSample,
+} from '../nn/parameters.js';
 import {
   buildTrainer,
   nativeActorCriticTrainers,
@@ -37,7 +45,7 @@ import {
   type TrainerSpec,
   type TrainingDevice,
 } from '../nn/trainer.js';
-import { type PolicyNet, policyGaussian, policyParams } from './policy-net.js';
+import { type PolicyNet, policyGaussian, policyParams, standardised } from './policy-net.js';
 import type { BoxActions } from './spaces.js';
 
 type Values = Readonly<Record<string, Value>>;
@@ -61,14 +69,18 @@ export interface Design {
   readonly drawn: number;
   /** Share of the critics' hidden units left out at a step. */
   readonly dropout: number;
+  /** Critics of residual blocks, on observations scaled to those of the rows so far, as the policy sees them. */
+  readonly isResidual?: true;
   /** Steps of the critics for each of policy and temperature; 0: all are one step, from the weights before it (SAC). */
   readonly policyEvery: number;
   /** Step size of Adam. */
   readonly lr: number;
 }
 
-export function layoutsOf(net: PolicyNet, { hidden, critics, initAlpha }: Design) {
-  const critic = mlpSpecs('critic', [net.obsDim + net.actions.dim, ...hidden, 1], undefined, critics);
+export function layoutsOf(net: PolicyNet, { hidden, isResidual, critics, initAlpha }: Design) {
+  const input = net.obsDim + net.actions.dim;
+  const sizes = isResidual ? residualSizes(input, hidden, 1) : [input, ...hidden, 1];
+  const critic = mlpSpecs('critic', sizes, undefined, critics);
   const policy = policyParams(net);
   const logAlpha = { name: 'logAlpha', shape: [1], init: { kind: 'constant', value: Math.log(initAlpha) } } as const;
   return {
@@ -86,15 +98,17 @@ interface CriticShape {
   readonly hidden: readonly number[];
   readonly activation: 'relu' | 'tanh' | 'swish';
   readonly criticLayerNorm: boolean;
+  readonly isResidual?: true;
   /** What follows each hidden layer's affine part, before its normalisation. */
   readonly dropout?: (x: Value, layer: number) => Value;
 }
 
 /** The critics' values, [critics, rows]. */
 export function criticValues(shape: CriticShape, params: Values, obs: Value, action: Value): Value {
-  const { hidden, activation, criticLayerNorm, dropout } = shape;
+  const { hidden, activation, criticLayerNorm, isResidual, dropout } = shape;
   const input = concat([obs, action], 1);
   const layers = hidden.length;
+  if (isResidual) return squeeze(residual(params, 'critic', input, layers, activation), [2]);
   if (!criticLayerNorm && dropout === undefined)
     return squeeze(mlp({ ...params }, 'critic', input, layers + 1, activation), [2]);
   let x = input;
@@ -104,18 +118,6 @@ export function criticValues(shape: CriticShape, params: Values, obs: Value, act
     x = ACTIVATIONS[activation](criticLayerNorm ? layerNorm(kept) : kept);
   }
   return squeeze(linear(x, params[`critic.w${layers}`], params[`critic.b${layers}`]), [2]);
-}
-
-/** Rows to mean 0 and variance 1 (Ba et al., 1607.06450), without the gain and shift that DroQ's code has. */
-function layerNorm(x: Value): Value {
-  const centred = sub(x, reduceMean(x, [-1], true));
-  const precision = div(1, sqrt(add(reduceMean(square(centred), [-1], true), 1e-5)));
-  const y = mul(centred, precision);
-  const rule = (g: Value) => {
-    const along = mul(y, reduceMean(mul(g, y), [-1], true));
-    return [mul(precision, sub(sub(g, reduceMean(g, [-1], true)), along))];
-  };
-  return withGradient(y, [x], rule);
 }
 
 /** Names of the dropout masks of one forward pass, a hidden layer each: 1 where a unit is kept; [members, rows, width]. */
@@ -134,8 +136,8 @@ function maskSpecs(design: Design, pass: 'own' | 'next') {
 /** A critic's shape with the dropout of one pass: kept units are scaled up, so that none is missed on average. */
 function shapeOf(design: Design, pass: 'own' | 'next', masks: Values): CriticShape {
   const names = maskNames(design, pass);
-  const { hidden, activation, criticLayerNorm } = design;
-  if (names.length === 0) return { hidden, activation, criticLayerNorm };
+  const { hidden, activation, criticLayerNorm, isResidual } = design;
+  if (names.length === 0) return { hidden, activation, criticLayerNorm, isResidual };
   const scale = 1 / (1 - design.dropout);
   const dropout = (x: Value, layer: number) => mul(mul(x, scale), cast(masks[names[layer]], 'float32'));
   return { hidden, activation, criticLayerNorm, dropout };
@@ -202,7 +204,7 @@ export function softErrorModel(net: PolicyNet, design: Design): Uint8Array {
     ...(isJoint ? {} : { drawn: graph.input('drawn', 'int32', [design.drawn]) }),
   });
   const y = softTarget(net, still, params, target, batch);
-  const q = criticValues(shapeOf(still, 'own', {}), members, batch.obs, batch.action);
+  const q = criticValues(shapeOf(still, 'own', {}), members, standardised(net, params, batch.obs), batch.action);
   graph.output('tdError', reduceMean(abs(sub(q, y)), [0]));
   return graph.toModel();
 }
@@ -214,7 +216,8 @@ function softTarget(net: PolicyNet, design: Design, params: Values, target: Valu
   const drawn = members
     ? Object.fromEntries(Object.entries(target).map(([name, w]) => [name, gather(w, members, 0)]))
     : target;
-  const least = leastOf(criticValues(shapeOf(design, 'next', batch), drawn, batch.nextObs, action), design.drawn);
+  const nextObs = standardised(net, params, batch.nextObs);
+  const least = leastOf(criticValues(shapeOf(design, 'next', batch), drawn, nextObs, action), design.drawn);
   const reward = design.rewardScale === 1 ? batch.reward : mul(batch.reward, design.rewardScale);
   return add(reward, mul(batch.discount, sub(least, mul(exp(params.logAlpha), logProb))));
 }
@@ -296,7 +299,8 @@ function criticTrainer(net: PolicyNet, design: Design): TrainerSpec {
       const batch: Values = normalised(net, perStep);
       const params = actor.unpack(inputs.theta);
       const y = stopGradient(softTarget(net, design, params, critics.unpack(state.target), batch));
-      const q = criticValues(shapeOf(design, 'own', batch), critics.unpack(state.critics), batch.obs, batch.action);
+      const obs = standardised(net, params, batch.obs);
+      const q = criticValues(shapeOf(design, 'own', batch), critics.unpack(state.critics), obs, batch.action);
       const loss = criticLoss(q, y, batch.weight);
       const [grad] = gradients(loss, [state.critics]);
       const adam = { alpha: perStep.adamAlpha, epsilon: perStep.adamEpsilon };
@@ -326,9 +330,11 @@ function policyTrainer(net: PolicyNet, design: Design): TrainerSpec {
       const { theta, m, v } = state;
       const members = critics.unpack(inputs.critics);
       // The mean of all critics, not the least: algorithm 1 of both papers.
+      const params = actor.unpack(theta);
+      const seen = standardised(net, params, perStep.obs);
       const worth = (chosen: Value) =>
-        reduceMean(criticValues(shapeOf(design, 'own', perStep), members, perStep.obs, chosen), [0]);
-      const { policy, temperature, logProb } = actorLosses(net, design, actor.unpack(theta), perStep, worth);
+        reduceMean(criticValues(shapeOf(design, 'own', perStep), members, seen, chosen), [0]);
+      const { policy, temperature, logProb } = actorLosses(net, design, params, perStep, worth);
       const [grad] = gradients(add(policy, temperature), [theta]);
       const next = adamStep({ theta, m, v, grad, alpha: perStep.adamAlpha, epsilon: perStep.adamEpsilon });
       const logAlpha = slice(theta, 0, size - 1, size);
@@ -353,11 +359,13 @@ export async function trainersOf(
     const policy = await buildTrainer(policyTrainer(net, design));
     return { policy, critics: await buildTrainer(criticTrainer(net, design)) };
   }
-  const { hidden, activation, criticLayerNorm, batchSize, tau, rewardScale, critics, drawn, dropout } = design;
+  const { hidden, activation, criticLayerNorm, isResidual = false, batchSize, tau, rewardScale } = design;
+  const { critics, drawn, dropout } = design;
   const { scale, bias, dim } = net.actions as BoxActions;
   const shape = {
     isJoint,
-    ...{ obsDim: net.obsDim, actionDim: dim, batchSize, hidden, activation, criticLayerNorm, tau, rewardScale },
+    ...{ obsDim: net.obsDim, actionDim: dim, batchSize, hidden, activation, criticLayerNorm },
+    ...{ isResidual, tau, rewardScale },
     ...{ targetEntropy: design.targetEntropy, critics, drawn, dropout, actorRate: 1, temperatureRate: 1 },
     ...{ scale: Float32Array.from(scale), bias: Float32Array.from(bias) },
   };

@@ -1,5 +1,5 @@
 // Soft actor-critics as one learner: SAC (Haarnoja et al., 1812.05905), REDQ (Chen et al. 2021, 2101.05982) and DroQ (Hiraoka et al. 2022,
-// 2110.02034) are designs of it, under their own names and settings.
+// 2110.02034) and SAC with SimBa's networks (Lee et al. 2025, 2410.09754) are designs of it, under their own names and settings.
 
 import type { z } from 'zod';
 import type { Rng } from '../core/rng.js';
@@ -8,9 +8,16 @@ import { float32, int32 } from '../nn/graph.js';
 import { InferenceSession } from '../nn/runtime.js';
 import type { Trainer, TrainingDevice } from '../nn/trainer.js';
 import type { TransitionBatch } from '../replay/transition.js';
-import { type Decided, droqConfigSchema, redqConfigSchema, type SacConfig, sacConfigSchema } from './config.js';
+import {
+  type Decided,
+  droqConfigSchema,
+  redqConfigSchema,
+  type SacConfig,
+  sacConfigSchema,
+  simbaConfigSchema,
+} from './config.js';
 import { assertBatch, configInvalid, type LearnerKind, parseConfig, type ReplayLearner } from './learner.js';
-import { adamSchedule, CriticLearner, type LearnerParts, withMoments } from './network-learner.js';
+import { adamSchedule, CriticLearner, type LearnerParts, noteMoments, withMoments } from './network-learner.js';
 import { actingSession, policyNet } from './policy-net.js';
 import { type Design, layoutsOf, maskNames, softErrorModel, trainersOf } from './soft-actor-critic-graph.js';
 import { boxActions, type Spaces } from './spaces.js';
@@ -46,6 +53,15 @@ export const makeDroq = maker('droq', droqConfigSchema, (config) => {
   return { ...config, critics: 2, drawn: 2, criticLayerNorm: true };
 });
 
+/** DroQ's rhythm with residual networks, which see observations scaled to those of all rows so far. */
+export const makeSimba = maker('simba', simbaConfigSchema, (config) => {
+  if (config.hidden.some((width) => width !== config.hidden[0])) {
+    const problem = `hidden is [${config.hidden}]; give all residual blocks the same width`;
+    throw configInvalid('SIMBA learner', problem);
+  }
+  return { ...config, critics: 2, drawn: 2, dropout: 0, criticLayerNorm: false, isResidual: true };
+});
+
 export function sacDesign(config: SacConfig): Design {
   return { ...config, critics: 2, drawn: 2, dropout: 0, policyEvery: 0 };
 }
@@ -58,7 +74,9 @@ async function made(
   rng: Rng,
   device: TrainingDevice,
 ): Promise<SoftActorCritic> {
-  const net = policyNet(spaces, design, boxActions(spaces.actionSpace, `${kind.toUpperCase()} learner`), 'squashed');
+  const actions = boxActions(spaces.actionSpace, `${kind.toUpperCase()} learner`);
+  const plain = policyNet(spaces, design, actions, 'squashed');
+  const net = design.isResidual ? { ...plain, standardises: true as const } : plain;
   const trainers = await trainersOf(net, design, device);
   const { all, critics: layout, actor, policySize } = layoutsOf(net, design);
   const parts = { config, spaces, net, trainer: trainers.policy, session: await actingSession(net), policySize };
@@ -122,6 +140,14 @@ export class SoftActorCritic extends CriticLearner<{ readonly batchSize: number 
       ...(this.criticTrainer && { drawn: int32(this.drawn(1, rng)) }),
     });
     return tdError.data as Float32Array;
+  }
+
+  standardise(obs: Float32Array): void {
+    if (!this.net.standardises) return;
+    const { actor } = layoutsOf(this.net, this.design);
+    const theta = this.current.theta.slice();
+    noteMoments(obs, 0, actor.view(theta, 'policy.obsMean'), actor.view(theta, 'policy.obsScale'));
+    this.replace({ theta }, this.gradientSteps);
   }
 
   override async close(): Promise<void> {

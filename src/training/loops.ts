@@ -100,11 +100,10 @@ function byDreaming(training: Training, learner: ReplayLearner): Promise<void> {
 function fromRecords(training: Training, learner: ReplayLearner, budget: number): Promise<void> {
   const { updatesPerRound } = training.settings.train;
   const updates = new ReplayUpdates(training, learner);
-  const { generator, real, synthetic } = training.parts;
+  const { generator, synthetic } = training.parts;
   const round = async (rng: Rng) => {
     if (generator?.state.drawn === 0) await training.generate(generator, rng.split('generate'));
     const realRatio = generator?.realRatio ?? (synthetic.size === 0 ? 1 : 0);
-    if (learner.gradientSteps === 0) learner.standardise?.((realRatio > 0 ? real : synthetic).rows().obs);
     const count = Math.min(updatesPerRound, budget - training.counters.updates);
     const phase = training.ports.phase('learn', count, 'updates');
     await updates.learn(count, realRatio, rng.split('learn'), (n) => phase.advance(n));
@@ -201,6 +200,8 @@ class ReplayUpdates {
   ): Promise<void> {
     const { learner, training } = this;
     const sampler = this.samplerOf(realRatio);
+    const { real, synthetic } = training.parts;
+    learner.standardise?.((realRatio > 0 ? real : synthetic).rows().obs);
     const { batchSize } = learner.config;
     for (let done = 0, call = 0; done < updates; call++) {
       const steps = Math.min(UPDATES_PER_CALL, updates - done);

@@ -7,7 +7,7 @@ import { type Bc, makeBc } from '../../src/rl/bc.js';
 import { makePets, type Pets } from '../../src/rl/icem.js';
 import type { Learner, ReplayLearner } from '../../src/rl/learner.js';
 import { makePpo, type Ppo } from '../../src/rl/ppo.js';
-import { makeDroq, makeRedq, makeSac } from '../../src/rl/soft-actor-critic.js';
+import { makeDroq, makeRedq, makeSac, makeSimba } from '../../src/rl/soft-actor-critic.js';
 import { makeTd3Bc } from '../../src/rl/td3-bc.js';
 import { lacksCompiler, make } from '../native/native-build.js';
 import { box, randomBatch, spacesOf } from './batches.js';
@@ -35,6 +35,11 @@ if (!lacksCompiler('contract.test.ts')) {
 }
 replays('REDQ', (rng) => makeRedq({ ...SAC, critics: 4, policyEvery: 2 }, SPACES, rng));
 replays('DroQ', (rng) => makeDroq({ hidden: [16], batchSize: 8, dropout: 0.2, policyEvery: 2 }, SPACES, rng));
+replays('SimBa', async (rng) => {
+  const learner = await makeSimba({ ...SAC, policyEvery: 2 }, SPACES, rng);
+  learner.standardise(randomBatch(24, 5, 2, rng).obs);
+  return learner;
+});
 replays('TD3+BC', (rng) => makeTd3Bc(SAC, SPACES, rng));
 
 learnerContract('PETS, the policy that it teaches', {

@@ -18,7 +18,7 @@ import { distance, inEveryWidth, lacksCompiler, make } from '../native/native-bu
 import { box, randomBatch, spacesOf } from './batches.js';
 
 interface Case {
-  readonly kind: 'sac' | 'redq' | 'droq';
+  readonly kind: 'sac' | 'redq' | 'droq' | 'simba';
   readonly obsDim: number;
   readonly actionDim: number;
   readonly settings: Record<string, unknown>;
@@ -40,6 +40,11 @@ const CASES: Readonly<Record<string, Case>> = {
     ...{ kind: 'redq', obsDim: 17, actionDim: 6 },
     settings: { critics: 3, drawn: 3, policyEvery: 2, hidden: [40, 33], batchSize: 150, activation: 'swish' },
   },
+  'SimBa, three blocks, several blocks of rows': {
+    ...{ kind: 'simba', obsDim: 11, actionDim: 3 },
+    settings: { hidden: [20, 20, 20], policyEvery: 2, batchSize: 150, activation: 'tanh' },
+  },
+  SimBa: { kind: 'simba', obsDim: 4, actionDim: 2, settings: { policyEvery: 2, lr: 1e-4 } },
   DroQ: { kind: 'droq', obsDim: 4, actionDim: 2, settings: { hidden: [40, 33], batchSize: 70, policyEvery: 2 } },
 };
 

@@ -117,6 +117,7 @@ Napi::Value makeActorCritic(const Napi::CallbackInfo& info) {
   spec.hidden = sizesAt(from, "hidden");
   spec.activation = activationAt(from);
   spec.normalisesCritics = boolAt(from, "criticLayerNorm");
+  spec.isResidual = boolAt(from, "isResidual");
   spec.tau = floatAt(from, "tau");
   spec.rewardScale = floatAt(from, "rewardScale");
   spec.targetEntropy = floatAt(from, "targetEntropy");

@@ -6,6 +6,9 @@
 namespace reverie::processor {
 namespace {
 
+/** Times its width that a residual block is wide inside. */
+constexpr int EXPANSION = 4;
+
 void requireWhole(const ActorCriticSpec& spec) {
   const auto isSize = [](int size) { return size >= 1 && size <= 1 << 20; };
   const auto actions = static_cast<std::size_t>(spec.actionDim);
@@ -15,7 +18,8 @@ void requireWhole(const ActorCriticSpec& spec) {
     throw std::invalid_argument("a learner whose sizes do not fit each other");
   }
   if (spec.drawn < 1 || spec.drawn > spec.critics || !(spec.dropout >= 0 && spec.dropout < 1) ||
-      (spec.isJoint && (spec.critics != 2 || spec.drawn != 2 || spec.dropout != 0))) {
+      (spec.isResidual && (spec.dropout != 0 || spec.normalisesCritics || spec.hidden.front() != spec.hidden.back())) ||
+      (spec.isJoint && (spec.isResidual || spec.critics != 2 || spec.drawn != 2 || spec.dropout != 0))) {
     throw std::invalid_argument("critics whose settings do not fit each other");
   }
 }
@@ -35,14 +39,20 @@ ActorCritic::ActorCritic(const ActorCriticSpec& spec, const Width& width)
     : spec_(spec), width_(width), kept_(static_cast<float>(1 / (1 - static_cast<double>(spec.dropout)))) {
   requireWhole(spec);
   std::vector<int> sizes = {spec.obsDim + spec.actionDim};
-  sizes.insert(sizes.end(), spec.hidden.begin(), spec.hidden.end());
+  if (spec.isResidual) sizes.push_back(spec.hidden.front());
+  for (const int units : spec.hidden) {
+    if (spec.isResidual) sizes.push_back(EXPANSION * units);
+    sizes.push_back(units);
+  }
   sizes.push_back(1);
-  critics_ = networksAt(criticSize_, sizes, spec.activation, spec.normalisesCritics, static_cast<std::size_t>(spec.critics));
-  sizes.front() = spec.obsDim;
-  sizes.back() = 2 * spec.actionDim;
+  const TrainedNetwork critic{{}, spec.activation, spec.normalisesCritics, spec.isResidual};
+  critics_ = networksAt(criticSize_, sizes, critic, static_cast<std::size_t>(spec.critics));
+  sizes = {spec.obsDim};
+  sizes.insert(sizes.end(), spec.hidden.begin(), spec.hidden.end());
+  sizes.push_back(2 * spec.actionDim);
   policyEnd_ = policyStart_ = spec.isJoint ? criticSize_ : 0;
-  policy_ = networksAt(policyEnd_, sizes, spec.activation, false, 1).front();
-  thetaSize_ = policyEnd_ + 1;
+  policy_ = networksAt(policyEnd_, sizes, {{}, spec.activation, false, false}, 1).front();
+  thetaSize_ = policyEnd_ + (spec.isResidual ? 2 * spec.obsDim : 0) + 1;
   gradient_ = AlignedFloats(thetaSize_);
   if (!spec.isJoint) criticGradient_ = AlignedFloats(criticSize_);
   for (const int units : spec.hidden) {
@@ -68,6 +78,7 @@ void ActorCritic::run(const ActorCriticRun& run) {
       const auto first = static_cast<std::size_t>(step) * spec_.batchSize + row;
       rows_ = std::min(ROW_BLOCK, spec_.batchSize - row);
       turnInto(run.obs + first * spec_.obsDim, rows_, spec_.obsDim, here_.data());
+      standardise(run.policy.theta, here_.data());
       if (learnsCritics) learnCritics(run, alpha, step, row);
       if (learnsPolicy) learnPolicy(run, alpha, step, row);
     }
@@ -79,9 +90,9 @@ void ActorCritic::run(const ActorCriticRun& run) {
       run.q[step] = static_cast<float>(values_ / (spec_.critics * rows));
     }
     if (learnsPolicy) {
-      gradient_.data()[policyEnd_] = static_cast<float>(-(logProbs_ / rows + spec_.targetEntropy));
+      gradient_.data()[thetaSize_ - 1] = static_cast<float>(-(logProbs_ / rows + spec_.targetEntropy));
       adam(run.policy, policyStart_, policyEnd_, gradient_.data(), rate * spec_.actorRate, epsilon);
-      adam(run.policy, policyEnd_, thetaSize_, gradient_.data(), rate * spec_.temperatureRate, epsilon);
+      adam(run.policy, thetaSize_ - 1, thetaSize_, gradient_.data(), rate * spec_.temperatureRate, epsilon);
       run.policyLoss[step] = static_cast<float>(policyLoss_ / rows);
       run.alpha[step] = alpha;
       run.entropy[step] = static_cast<float>(-logProbs_ / rows);
@@ -95,6 +106,7 @@ void ActorCritic::learnCritics(const ActorCriticRun& run, float alpha, int step,
   const int obs = spec_.obsDim, actions = spec_.actionDim;
   takeActions(run.action + first * actions);
   turnInto(run.nextObs + first * obs, rows_, obs, next_.data());
+  standardise(run.policy.theta, next_.data());
   turnInto(run.nextNoise + first * actions, rows_, actions, nextNoise_.data());
   turnInto(run.reward + first, rows_, 1, reward_.data());
   turnInto(run.discount + first, rows_, 1, discount_.data());
@@ -183,6 +195,18 @@ void ActorCritic::adam(const Learned& learned, std::size_t from, std::size_t to,
                        float epsilon) const {
   width_.training->adam(learned.theta + from, learned.m + from, learned.v + from, gradient + from,
                         static_cast<std::int64_t>(to - from), alpha, epsilon);
+}
+
+/** Observations as networks see them: by the mean and the scale that follow the policy, none of which learns. */
+void ActorCritic::standardise(const float* theta, float* obs) const {
+  if (!spec_.isResidual) return;
+  const float *mean = theta + policyEnd_, *scale = mean + spec_.obsDim;
+  for (int column = 0; column < spec_.obsDim; column++) {
+    for (int row = 0; row < rows_; row++) {
+      float& value = obs[column * ROW_BLOCK + row];
+      value = (value - mean[column]) * scale[column];
+    }
+  }
 }
 
 /** Those that were lived, normalised. */

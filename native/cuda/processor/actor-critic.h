@@ -14,6 +14,8 @@ struct ActorCriticSpec {
   std::vector<int> hidden;
   Activation activation;
   bool normalisesCritics;
+  /** Critics of residual blocks, all of one width; and all networks see observations scaled, as the policy's array says. */
+  bool isResidual;
   float tau, rewardScale, targetEntropy;
   /** Actions are bias + scale * normalised, [actionDim]. */
   std::vector<float> scale, bias;
@@ -39,7 +41,8 @@ using UnitFactors = std::vector<AlignedFloats>;
 
 /**
  * `steps` steps of `batchSize` rows, one after another; what critics alone (the policy alone) are fed may be null where they do not
- * learn. Critics: each layer's side by side, w0 [critics, in, out], b0 [critics, 1, out], …. Policy: [policy | log temperature]. Where
+ * learn. Critics: each layer's side by side, w0 [critics, in, out], b0 [critics, 1, out], …. Policy: [policy | log temperature], with
+ * residual critics [policy | means of observations | their scales | log temperature]. Where
  * all learns together both are the one array [critics | policy | log temperature].
  */
 struct ActorCriticRun {
@@ -77,6 +80,7 @@ class ActorCritic {
   void criticiseByLesser(const float* critics, float alpha);
   void criticiseByMean(const ActorCriticRun& run, float alpha, int step, int row);
   void adam(const Learned& learned, std::size_t from, std::size_t to, const float* gradient, float alpha, float epsilon) const;
+  void standardise(const float* theta, float* obs) const;
   void takeActions(const float* action);
   float temperature(float logAlpha) const;
   float share() const { return 1.0f / static_cast<float>(spec_.batchSize); }

@@ -49,7 +49,7 @@ MemberUpdate::MemberUpdate(const MemberSpec& spec, const Width& width) : spec_(s
   std::vector<int> sizes = {spec.inputDim};
   sizes.insert(sizes.end(), spec.hidden.begin(), spec.hidden.end());
   sizes.push_back(2 * spec.outputDim + (spec.learnsTermination ? 1 : 0));
-  network_ = networksAt(bounds_, sizes, Activation::swish, false, 1).front();
+  network_ = networksAt(bounds_, sizes, {{}, Activation::swish, false, false}, 1).front();
   size_ = bounds_ + 2 * static_cast<std::size_t>(spec.outputDim);
   gradient_ = AlignedFloats(size_);
   block_ = std::make_unique<Block>(spec_, network_, width);

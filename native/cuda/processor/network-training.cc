@@ -4,9 +4,8 @@
 
 namespace reverie::processor {
 
-std::vector<TrainedNetwork> networksAt(std::size_t& at, const std::vector<int>& sizes, Activation activation, bool isNormalised,
-                                       std::size_t copies) {
-  std::vector<TrainedNetwork> networks(copies, TrainedNetwork{{}, activation, isNormalised});
+std::vector<TrainedNetwork> networksAt(std::size_t& at, const std::vector<int>& sizes, const TrainedNetwork& like, std::size_t copies) {
+  std::vector<TrainedNetwork> networks(copies, like);
   for (std::size_t i = 1; i < sizes.size(); i++) {
     const auto in = static_cast<std::size_t>(sizes[i - 1]), out = static_cast<std::size_t>(sizes[i]);
     for (std::size_t copy = 0; copy < copies; copy++) {
@@ -24,6 +23,15 @@ void multiply(float* columns, const AlignedFloats& factors, int features) {
   for (int i = 0; i < features * ROW_BLOCK; i++) columns[i] *= by[i];
 }
 
+/** Adds what the stream holds, but at its beginning; and the stream goes on from the sum. */
+void goOn(float* columns, AlignedFloats& stream, int features, bool isBeginning) {
+  float* const held = stream.data();
+  for (int i = 0; i < features * ROW_BLOCK; i++) {
+    if (!isBeginning) columns[i] += held[i];
+    held[i] = columns[i];
+  }
+}
+
 }  // namespace
 
 NetworkRows::NetworkRows(const TrainedNetwork& network, const Width& width)
@@ -38,12 +46,21 @@ NetworkRows::NetworkRows(const TrainedNetwork& network, const Width& width)
   for (AlignedFloats* each : {&gradients_[0], &gradients_[1], &turned_}) {
     *each = AlignedFloats(static_cast<std::size_t>(widest) * ROW_BLOCK);
   }
+  if (network.isResidual) stream_ = AlignedFloats(static_cast<std::size_t>(padded(network.layers[0].out)) * ROW_BLOCK);
 }
 
 HiddenUnits NetworkRows::units(std::size_t layer) {
   Layer& kept = kept_[layer];
-  return {network_->layers[layer].out, padded(rows_),      network_->activation, network_->isNormalised,
-          kept.before.data(),         kept.after.data(), kept.precision.data()};
+  const Activation end = isStream(layer) ? Activation::none : network_->activation;
+  const bool isNormalised = network_->isNormalised || isStream(layer);
+  return {network_->layers[layer].out, padded(rows_),     end, isNormalised, kept.before.data(),
+          kept.after.data(),           kept.precision.data()};
+}
+
+const float* NetworkRows::inputOf(std::size_t layer) const {
+  if (layer == 0) return input_;
+  const Layer& before = kept_[layer - 1];
+  return (isStream(layer - 1) ? before.before : before.after).data();
 }
 
 const float* NetworkRows::forward(const float* parameters, const float* input, int rows, const std::vector<AlignedFloats>* factors) {
@@ -52,10 +69,10 @@ const float* NetworkRows::forward(const float* parameters, const float* input, i
   factors_ = factors;
   for (std::size_t i = 0; i < kept_.size(); i++) {
     const TrainedLayer& layer = network_->layers[i];
-    const float* x = i == 0 ? input : kept_[i - 1].after.data();
-    kernels_.product({parameters + layer.w, 1, layer.out, x, ROW_BLOCK, kept_[i].before.data(), ROW_BLOCK, layer.out,
+    kernels_.product({parameters + layer.w, 1, layer.out, inputOf(i), ROW_BLOCK, kept_[i].before.data(), ROW_BLOCK, layer.out,
                       padded(rows), layer.in, parameters + layer.b, false});
     if (i + 1 == kept_.size()) break;
+    if (isStream(i)) goOn(kept_[i].before.data(), stream_, layer.out, i == 0);
     if (factors != nullptr) multiply(kept_[i].before.data(), (*factors)[i], layer.out);
     kernels_.hidden(units(i));
   }
@@ -70,8 +87,9 @@ void NetworkRows::backward(const float* parameters, float* gradient, bool gradie
     if (i + 1 < kept_.size()) {
       kernels_.hiddenBack(units(i), g);
       if (factors_ != nullptr) multiply(g, (*factors_)[i], layer.out);
+      if (isStream(i)) goOn(g, stream_, layer.out, i + 2 == kept_.size());
     }
-    if (gradient != nullptr) addParameters(layer, i == 0 ? input_ : kept_[i - 1].after.data(), g, gradient, gradientGoesOn);
+    if (gradient != nullptr) addParameters(layer, inputOf(i), g, gradient, gradientGoesOn);
     if (i == 0 && inputGradient == nullptr) return;
     const int first = i == 0 ? firstInput : 0;
     float* const to = i == 0 ? inputGradient : gradients_[(i - 1) % 2].data();

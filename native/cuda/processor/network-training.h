@@ -20,14 +20,18 @@ struct TrainedNetwork {
   Activation activation;
   /** Whether hidden units are normalised before the activation. */
   bool isNormalised;
+  /**
+   * Residual blocks (SimBa, Lee et al. 2025, 2410.09754), as src/nn/parameters.ts has them: layers of even number add to a stream, which
+   * is normalised for the next; those of odd number are what a block is inside.
+   */
+  bool isResidual;
 };
 
 /**
- * `copies` networks of these widths, input first, side by side from element `at` on (w0 [copies, in, out], b0 [copies, 1, out], …);
+ * `copies` networks like `like`, of these widths, input first, side by side from element `at` on (w0 [copies, in, out], b0 [copies, 1, out], …);
  * `at` is moved behind them.
  */
-std::vector<TrainedNetwork> networksAt(std::size_t& at, const std::vector<int>& sizes, Activation activation, bool isNormalised,
-                                       std::size_t copies);
+std::vector<TrainedNetwork> networksAt(std::size_t& at, const std::vector<int>& sizes, const TrainedNetwork& like, std::size_t copies);
 
 /** What is kept of a block of rows on its way through one network; arrays are [features, ROW_BLOCK]. */
 class NetworkRows {
@@ -61,6 +65,8 @@ class NetworkRows {
                 bool inputGoesOn);
   void addParameters(const TrainedLayer& layer, const float* input, const float* g, float* gradient, bool goesOn);
   HiddenUnits units(std::size_t layer);
+  bool isStream(std::size_t layer) const { return network_->isResidual && layer % 2 == 0; }
+  const float* inputOf(std::size_t layer) const;
 
   const TrainedNetwork* network_;
   const TrainingKernels& kernels_;
@@ -73,6 +79,8 @@ class NetworkRows {
   std::vector<Layer> kept_;
   /** Of the outputs of layers, even and odd ones; and those of one layer with rows and features exchanged. */
   AlignedFloats gradients_[2], turned_;
+  /** Of residual blocks: their stream so far, or its gradients. */
+  AlignedFloats stream_;
 };
 
 }  // namespace reverie::processor

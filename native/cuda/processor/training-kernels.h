@@ -198,6 +198,7 @@ inline void hidden(const HiddenUnits& units) {
 /** g times the slope of the activation. */
 template <Activation end>
 inline Floats slopeTimes(Floats g, Floats before, Floats after) {
+  if (end == Activation::none) return g;
   if (end == Activation::relu) return choose(after > all(0.0f), g, Floats{});
   if (end == Activation::tanh) return g * multiplyAdd(negative(after), after, all(1.0f));
   const Floats share = sigmoid(before);
@@ -245,6 +246,7 @@ struct GoingBack {
 };
 
 inline void hiddenBack(const HiddenUnits& units, float* gradient) {
+  if (units.end == Activation::none) overRows(units.rows, GoingBack<Activation::none>{units, gradient});
   if (units.end == Activation::relu) overRows(units.rows, GoingBack<Activation::relu>{units, gradient});
   if (units.end == Activation::tanh) overRows(units.rows, GoingBack<Activation::tanh>{units, gradient});
   if (units.end == Activation::swish) overRows(units.rows, GoingBack<Activation::swish>{units, gradient});
