@@ -95,7 +95,7 @@ export const warmStart: BenchmarkModule = {
 };
 
 /** Ours by their defaults: what is compared is the better of them. */
-const OURS: Arms = { [DREAM]: [], planner: ['rl.algorithm=pets'] };
+const OURS: Arms = { [DREAM]: [], 'dream, SimBa': ['rl.algorithm=simba'], planner: ['rl.algorithm=pets'] };
 
 const onReal = (name: string) => {
   const updates = learners.get(name).updatesPerStep;
@@ -106,6 +106,7 @@ const BASELINES: Arms = {
   ...SAC_TWENTY,
   REDQ: onReal('redq'),
   DroQ: onReal('droq'),
+  SimBa: onReal('simba'),
 };
 
 /**

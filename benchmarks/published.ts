@@ -75,6 +75,14 @@ const LEARNERS: Readonly<Record<string, Learner>> = {
     budgets: { pendulum: 2_000, 'inverted-pendulum': 2_000, hopper: 10_000 },
     set: few('droq'),
   },
+  simba: {
+    reference: 'SBX',
+    budgets: { pendulum: 5_000, 'inverted-pendulum': 5_000, hopper: 15_000, 'half-cheetah': 15_000, walker2d: 15_000 },
+    set: (budget) => [
+      ...['train.mode=real', 'rl.algorithm=simba', `train.realSteps=${budget}`, 'train.initialRandomSteps=1000'],
+      ...['train.stepsPerRound=1', 'train.updatesPerStep=10', 'train.evalEvery=500'],
+    ],
+  },
   mbpo: {
     reference: 'mbrl-lib',
     budgets: { 'inverted-pendulum': 3_000, hopper: 10_000 },

@@ -1,6 +1,6 @@
 """Reference learners on Gymnasium's bodies: return over steps, for the settings that ours were given (benchmarks/published.ts).
 
-SAC and PPO are Stable-Baselines3's, DroQ is SBX's, MBPO mbrl-lib's; REDQ and TD3+BC are plain PyTorch (torch_redq.py, torch_td3_bc.py), written from their
+SAC and PPO are Stable-Baselines3's, DroQ and SimBa SBX's, MBPO mbrl-lib's; REDQ and TD3+BC are plain PyTorch (torch_redq.py, torch_td3_bc.py), written from their
 papers and the authors' public code.
 """
 
@@ -48,7 +48,7 @@ def train(learner, body, seed, rl, train, episodes, records=None):
     def note(steps, act):
         points.append([steps, evaluated(judge, act, episodes, 100_000 + 1000 * seed + len(points))])
 
-    run = {"sac": sac, "droq": droq, "ppo": ppo, "redq": torch_redq.run, "td3-bc": torch_td3_bc.run, "mbpo": mbrl_mbpo.run}[learner]
+    run = {"sac": sac, "droq": droq, "simba": simba, "ppo": ppo, "redq": torch_redq.run, "td3-bc": torch_td3_bc.run, "mbpo": mbrl_mbpo.run}[learner]
     run(body, seed, rl, train, note, records)
     names = ["gymnasium", "mujoco", "torch", "stable-baselines3", "sbx-rl", "jax"]
     return {"points": points, "versions": {name: importlib.metadata.version(name) for name in names}}
@@ -96,6 +96,20 @@ def droq(body, seed, rl, train, note, _):
     settings = {**replayed(rl, train), "policy_delay": rl["policyEvery"], "policy_kwargs": policy}
     model = SAC("MlpPolicy", gym.make(body), seed=seed, **settings)
     chunks(model, train, note, lambda observation: model.predict(observation, deterministic=True)[0])
+
+
+def simba(body, seed, rl, train, note, _):
+    import optax
+    from sbx import SAC
+    from sbx.common.policies import SquashedGaussianActor
+    from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+
+    env = VecNormalize(DummyVecEnv([lambda: gym.make(body)]), norm_reward=False)
+    # The critics alone have residual blocks, and no weights decay.
+    policy = {"net_arch": rl["hidden"], "actor_class": SquashedGaussianActor, "optimizer_class": optax.adam}
+    settings = {**replayed(rl, train), "policy_delay": rl["policyEvery"], "policy_kwargs": policy}
+    model = SAC("SimbaPolicy", env, seed=seed, **settings)
+    chunks(model, train, note, lambda observation: model.predict(env.normalize_obs(observation), deterministic=True)[0])
 
 
 def ppo(body, seed, rl, train, note, _):

@@ -144,7 +144,7 @@ const trainKeys = z.strictObject({
   ),
   realSteps: positive.default(20_000).describe('Budget of steps in the real environment.'),
   initialRandomSteps: orAuto(count).describe(
-    'Real steps taken by a uniformly random policy before learning starts; `auto`: 20 for each element of an observation and an action, 100 to 500. PPO takes none, as it cannot learn from them.',
+    'Real steps taken by a uniformly random policy before learning starts; `auto`: 20 for each element of an observation and an action, at least 100, and 1,000 for more than 12. PPO takes none, as it cannot learn from them.',
   ),
   stepsPerRound: orAuto(positive).describe(
     'Real steps of a round, after which there is dreaming and learning; `auto`: a quarter of the random ones, 25 to 100. With PPO the rollout of one update; `auto`: 250.',

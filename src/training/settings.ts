@@ -123,9 +123,13 @@ interface RoundBody {
 const UPDATES_PER_STEP = 40;
 const UPDATES_PER_CYCLE = 500;
 
-/** Random steps for each element of an observation and an action, within bounds: as few as a first model can be fitted to. */
+/**
+ * Random steps for each element of an observation and an action: as few as a first model can be fitted to. More on larger bodies, where
+ * what is learned first is hard to leave: after 280 a hopper learned to stand and stood for ever, after 1,000 it went on to hop.
+ */
 const STEPS_PER_ELEMENT = 20;
-const [LEAST_RANDOM, MOST_RANDOM] = [100, 500];
+const LEAST_RANDOM = 100;
+const [SMALL_BODY, RANDOM_OF_LARGER] = [12, 1000];
 
 /** Real steps of a round, within bounds: a quarter of the random ones. A policy is soon held against the world that it left the data for. */
 const [LEAST_ROUND, MOST_ROUND] = [25, 100];
@@ -138,7 +142,7 @@ export function resolveRounds(asked: AskedRounds, { obsDim, actionDim, learnsFro
   const elements = obsDim + actionDim;
   const initialRandomSteps = given(
     asked.initialRandomSteps,
-    Math.min(MOST_RANDOM, Math.max(LEAST_RANDOM, STEPS_PER_ELEMENT * elements)),
+    elements > SMALL_BODY ? RANDOM_OF_LARGER : Math.max(LEAST_RANDOM, STEPS_PER_ELEMENT * elements),
   );
   const isReplayed = learnsFrom === 'replay';
   const quarter = Math.min(MOST_ROUND, Math.max(LEAST_ROUND, 5 * Math.round(initialRandomSteps / 20)));
