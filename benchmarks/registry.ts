@@ -77,10 +77,10 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'warm-start.default': {
     title:
-      'Real steps to threshold on ten bodies by defaults alone: the best of three SACs ÷ warm-started in the dream, geometric mean (long; goes on where it was)',
+      'Real steps to threshold on ten bodies by defaults alone: the best of three SACs and SimBa ÷ warm-started in the dream, geometric mean (long; goes on where it was)',
     unit: 'ratio',
     baseline:
-      'SAC of the same defaults on real rows alone, at 1 and 20 updates a real step and at as many as the dream; the best of the three',
+      'SAC of the same defaults on real rows alone, at 1 and 20 updates a real step and at as many as the dream, and SimBa; the best of the four',
     load: async () => (await import('./learning.js')).warmStart,
   },
   ...Object.fromEntries(
