@@ -88,10 +88,10 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   ),
   'mbpo.hopper': {
     title:
-      'Real steps of hopper to returns of 1,500 and 2,500, 30,000 at most: the best baseline ÷ the dream by its defaults, the lesser of the two (long; goes on where it was; raw: each)',
+      'Real steps of hopper to returns of 1,500 and 2,500, 30,000 at most: the best baseline ÷ the better dream by its defaults, the lesser of the two (long; goes on where it was; raw: each)',
     unit: 'ratio',
     baseline:
-      'SAC at 1 and 20 updates a real step, REDQ and DroQ, each as published and by the defaults of the dream; the best of the eight',
+      'SAC at 1 and 20 updates a real step, REDQ and DroQ, each as published and by the defaults of the dream, and SimBa; the best of the nine',
     load: async () => (await import('./learning.js')).mbpoHopper,
   },
   'dream.native-vs-ort': {
