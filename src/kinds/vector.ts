@@ -44,7 +44,7 @@ const selectorKinds = z.discriminatedUnion('kind', [
 
 const selectorSection = chosenBy('kind', 'uniform', selectorKinds)
   .prefault({ kind: 'uniform' })
-  .describe('How rows are chosen within a buffer. SAC, REDQ and DroQ only.');
+  .describe('How rows are chosen within a buffer. SAC, REDQ, DroQ and SimBa only.');
 
 const generativeSection = z
   .strictObject({

@@ -94,11 +94,7 @@ export function layoutsOf(net: PolicyNet, { hidden, isResidual, critics, initAlp
 }
 
 /** How critics are built, whatever their number: parameters `critic.w0` [critics, in, out], `critic.b0`, … */
-interface CriticShape {
-  readonly hidden: readonly number[];
-  readonly activation: 'relu' | 'tanh' | 'swish';
-  readonly criticLayerNorm: boolean;
-  readonly isResidual?: true;
+interface CriticShape extends Pick<Design, 'hidden' | 'activation' | 'criticLayerNorm' | 'isResidual'> {
   /** What follows each hidden layer's affine part, before its normalisation. */
   readonly dropout?: (x: Value, layer: number) => Value;
 }
@@ -136,11 +132,10 @@ function maskSpecs(design: Design, pass: 'own' | 'next') {
 /** A critic's shape with the dropout of one pass: kept units are scaled up, so that none is missed on average. */
 function shapeOf(design: Design, pass: 'own' | 'next', masks: Values): CriticShape {
   const names = maskNames(design, pass);
-  const { hidden, activation, criticLayerNorm, isResidual } = design;
-  if (names.length === 0) return { hidden, activation, criticLayerNorm, isResidual };
+  if (names.length === 0) return { ...design, dropout: undefined };
   const scale = 1 / (1 - design.dropout);
   const dropout = (x: Value, layer: number) => mul(mul(x, scale), cast(masks[names[layer]], 'float32'));
-  return { hidden, activation, criticLayerNorm, dropout };
+  return { ...design, dropout };
 }
 
 /** An action of the policy [rows, dim] in [-1, 1] units and its log-density [rows]. */

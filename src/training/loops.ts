@@ -187,7 +187,7 @@ class ReplayUpdates {
     const problem = `The learner "${learner.kind}" gives rows no errors that replay.selector "prioritized" could go by.`;
     throw reverieError('SCENARIO_UNFIT', {
       problem,
-      hint: 'Set replay.selector.kind=uniform, or learn by sac, redq or droq.',
+      hint: 'Set replay.selector.kind=uniform, or learn by sac, redq, droq or simba.',
     });
   }
 
@@ -200,8 +200,7 @@ class ReplayUpdates {
   ): Promise<void> {
     const { learner, training } = this;
     const sampler = this.samplerOf(realRatio);
-    const { real, synthetic } = training.parts;
-    learner.standardise?.((realRatio > 0 ? real : synthetic).rows().obs);
+    learner.standardise?.(training.parts[realRatio > 0 ? 'real' : 'synthetic'].rows().obs);
     const { batchSize } = learner.config;
     for (let done = 0, call = 0; done < updates; call++) {
       const steps = Math.min(UPDATES_PER_CALL, updates - done);

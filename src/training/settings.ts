@@ -123,12 +123,8 @@ interface RoundBody {
 const UPDATES_PER_STEP = 40;
 const UPDATES_PER_CYCLE = 500;
 
-/**
- * Random steps for each element of an observation and an action: as few as a first model can be fitted to. More on larger bodies, where
- * what is learned first is hard to leave: after 280 a hopper learned to stand and stood for ever, after 1,000 it went on to hop.
- */
-const STEPS_PER_ELEMENT = 20;
-const LEAST_RANDOM = 100;
+/** Random steps for each element of an observation and an action; and of larger bodies in all, as a hopper stands for ever after 280. */
+const [STEPS_PER_ELEMENT, LEAST_RANDOM] = [20, 100];
 const [SMALL_BODY, RANDOM_OF_LARGER] = [12, 1000];
 
 /** Real steps of a round, within bounds: a quarter of the random ones. A policy is soon held against the world that it left the data for. */
@@ -140,10 +136,8 @@ const ROLLOUT_STEPS = 250;
 
 export function resolveRounds(asked: AskedRounds, { obsDim, actionDim, learnsFrom }: RoundBody): RoundSettings {
   const elements = obsDim + actionDim;
-  const initialRandomSteps = given(
-    asked.initialRandomSteps,
-    elements > SMALL_BODY ? RANDOM_OF_LARGER : Math.max(LEAST_RANDOM, STEPS_PER_ELEMENT * elements),
-  );
+  const random = elements > SMALL_BODY ? RANDOM_OF_LARGER : Math.max(LEAST_RANDOM, STEPS_PER_ELEMENT * elements);
+  const initialRandomSteps = given(asked.initialRandomSteps, random);
   const isReplayed = learnsFrom === 'replay';
   const quarter = Math.min(MOST_ROUND, Math.max(LEAST_ROUND, 5 * Math.round(initialRandomSteps / 20)));
   const stepsPerRound = given(asked.stepsPerRound, isReplayed ? quarter : ROLLOUT_STEPS);
