@@ -46,7 +46,7 @@ export function withJobOptions(command: Command, overQueue = false): Command {
 /** Where learned dynamics run, and gradient steps of learners that vector code is there for. */
 export function withDeviceOptions(command: Command): Command {
   const device =
-    'what learned dynamics run on: a GPU (cuda), the processor by ONNX Runtime (cpu) or by vector code of our own (simd, by which train and fit also fit ensembles, and train takes the gradient steps of SAC, REDQ and DroQ), or a GPU where there is one, else cpu (auto, the default); emulated: the code for GPUs on the processor, slow, for checking';
+    'what learned dynamics run on: a GPU (cuda), the processor by ONNX Runtime (cpu) or by vector code of our own (simd, by which train and fit also fit ensembles, and train takes the gradient steps of SAC, REDQ, DroQ and SimBa), or a GPU where there is one, else cpu (auto, the default); emulated: the code for GPUs on the processor, slow, for checking';
   return command
     .optionsGroup('Device:')
     .addOption(new Option('--device <name>', device).choices(DEVICES).argParser(deviceName));
