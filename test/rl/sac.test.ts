@@ -4,8 +4,8 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import type { TrainingDevice } from '../../src/nn/trainer.js';
-import { makeDroq, makeRedq, makeSac } from '../../src/rl/soft-actor-critic.js';
-import { make as build, lacksCompiler } from '../native/native-build.js';
+import { makeDroq, makeRedq, makeSac, makeSimba } from '../../src/rl/soft-actor-critic.js';
+import { make as build, distance, lacksCompiler } from '../native/native-build.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 
 const hasAddon = !lacksCompiler('sac.test.ts');
@@ -99,6 +99,31 @@ describe('a learner with many steps of its critics', () => {
     await expect(droq.update(rows, 2, Rng.fromSeed(2))).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
     expect(droq.state()).toEqual(before);
     await droq.close();
+  });
+});
+
+describe.each(DEVICES)('SimBa on %s', (device) => {
+  /** What it does and knows after a few steps on observations in these units: value, then value times `scale` plus `shift`. */
+  const learnedIn = async (scale: number, shift: number) => {
+    const simba = await makeSimba({ ...shared, hidden: [4, 4], policyEvery: 2 }, spaces, Rng.fromSeed(4), device);
+    const batch = randomBatch(ROWS * 4, 2, 1, Rng.fromSeed(5));
+    const inUnits = (obs: Float32Array) => obs.map((value) => value * scale + shift);
+    const rows = { ...batch, obs: inUnits(batch.obs), nextObs: inUnits(batch.nextObs) };
+    simba.standardise(rows.obs);
+    await simba.update(rows, 4, Rng.fromSeed(1));
+    const { action } = await simba.policy().act(rows.obs, rows.rows, Rng.fromSeed(2));
+    const { critics } = simba.state().arrays;
+    const tdErrors = await simba.tdErrors(rows, Rng.fromSeed(3));
+    await simba.close();
+    return { action, critics, tdErrors };
+  };
+
+  it('learns the same whatever the units of observations are', async () => {
+    const [plain, other] = [await learnedIn(8, 0), await learnedIn(32, 100)];
+    for (const [name, values] of Object.entries(plain)) {
+      // A thousandth is added to every deviation.
+      expect(distance(other[name as keyof typeof other], values), name).toBeLessThan(1e-3);
+    }
   });
 });
 
