@@ -13,6 +13,7 @@ import { makeEnvironment } from '../src/env/environments.js';
 import { rowSize } from '../src/env/space-values.js';
 import { ReplayBuffer } from '../src/replay/buffer.js';
 import { withDecisions } from '../src/rl/auto-settings.js';
+import { learners } from '../src/rl/learners.js';
 import { launch } from '../src/run/launch.js';
 import type { TrainResult } from '../src/run/pipeline/train.js';
 import { loadScenario, type Scenario } from '../src/run/scenario.js';
@@ -158,7 +159,7 @@ class Sitting {
 
   /** A curve of ours. */
   async ours({ learner, body, seed, scenario, set, loaded, request }: Asked): Promise<CurveCase> {
-    const on = askedDevice();
+    const on = learners.get(loaded.config.rl.algorithm).trainsNatively ? askedDevice() : {};
     return this.kept({ body, arm: `${learner}, ours`, seed, hash: contentHash(request), ...on }, async () => {
       const folder = await mkdtemp(join(tmpdir(), 'reverie-study-'));
       try {
@@ -326,12 +327,12 @@ export const learnersPublished: BenchmarkModule = {
     const { root, quick } = context;
     const seeds = (quick ? ['0'] : chosen(['0', '1', '2', '3', '4'], 'REVERIE_BENCH_SEEDS')).map(Number);
     const bodies = quick ? ['pendulum'] : chosen(Object.keys(BODIES), 'REVERIE_BENCH_BODIES');
-    const learners = quick ? ['sac', 'droq'] : chosen(Object.keys(LEARNERS), 'REVERIE_BENCH_LEARNERS');
+    const names = quick ? ['sac', 'droq'] : chosen(Object.keys(LEARNERS), 'REVERIE_BENCH_LEARNERS');
     const sitting = new Sitting(await studyOf<CurveCase>(root, ID, quick), context);
     const pairs: (Pair & { readonly ours: CurveCase[]; readonly reference: CurveCase[] })[] = [];
     try {
       for (const body of bodies) {
-        for (const learner of learners.filter((one) => LEARNERS[one].budgets[body] !== undefined))
+        for (const learner of names.filter((one) => LEARNERS[one].budgets[body] !== undefined))
           pairs.push({ learner, body, random: await sitting.random(body), ours: [], reference: [] });
       }
       for (const seed of seeds) {

@@ -117,7 +117,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
       'Each learner against a reference implementation on the same bodies, settings and seeds: area under the curve of ours ÷ of the reference, the worst of learner and body (long; goes on where it was; raw: each)',
     unit: 'ratio',
     baseline:
-      'SAC and PPO of Stable-Baselines3 2.9.2, DroQ of SBX 0.28.0, MBPO of mbrl-lib 0.2.0, REDQ and TD3+BC in plain PyTorch by their papers',
+      'SAC and PPO of Stable-Baselines3 2.9.2, DroQ and SimBa of SBX 0.28.0, MBPO of mbrl-lib 0.2.0, REDQ and TD3+BC in plain PyTorch by their papers',
     load: async () => (await import('./published.js')).learnersPublished,
   },
   'planner.steps': {
