@@ -1,6 +1,7 @@
 #include "actor-critic.h"
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 
 namespace reverie::processor {
@@ -17,8 +18,9 @@ void requireWhole(const ActorCriticSpec& spec) {
       spec.bias.size() != actions || spec.activation == Activation::none) {
     throw std::invalid_argument("a learner whose sizes do not fit each other");
   }
+  const bool isOneWidth = std::adjacent_find(spec.hidden.begin(), spec.hidden.end(), std::not_equal_to<>()) == spec.hidden.end();
   if (spec.drawn < 1 || spec.drawn > spec.critics || !(spec.dropout >= 0 && spec.dropout < 1) ||
-      (spec.isResidual && (spec.dropout != 0 || spec.normalisesCritics || spec.hidden.front() != spec.hidden.back())) ||
+      (spec.isResidual && (spec.dropout != 0 || spec.normalisesCritics || !isOneWidth)) ||
       (spec.isJoint && (spec.isResidual || spec.critics != 2 || spec.drawn != 2 || spec.dropout != 0))) {
     throw std::invalid_argument("critics whose settings do not fit each other");
   }
