@@ -91,7 +91,7 @@ describe('rounds', () => {
       updatesPerRound: 1000,
       cyclesPerRound: 2,
     });
-    expect(large).toMatchObject({ initialRandomSteps: 1000, stepsPerRound: 100, updatesPerRound: 4000, evalEvery: 200 });
+    expect(large).toMatchObject({ initialRandomSteps: 1e3, stepsPerRound: 100, updatesPerRound: 4000, evalEvery: 200 });
   });
 
   it('are rollouts for a learner that knows its newest policy alone', () => {
