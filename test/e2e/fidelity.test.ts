@@ -13,7 +13,7 @@ const PENDULUM = [
 ];
 const DESK = [
   'helpdesk',
-  ...set('fidelity.questions=20', 'fidelity.episodes=4'),
+  ...set('fidelity.questions=60', 'fidelity.episodes=24'),
   ...set('fidelity.sections=[one-step, k-steps, reward-end, horizon]'),
 ];
 
@@ -56,7 +56,7 @@ describe.each([
   it('is judged the same where kill -9 came in between', async () => {
     const run = `${args[0]}-killed`;
     await job('fidelity', ...args, '--out', args[0]);
-    await killedAt(2, ['fidelity', ...args, '--out', run], run);
+    await killedAt(1, ['fidelity', ...args, '--out', run], run);
     expect(existsSync(at(run, 'fidelity.json'))).toBe(false);
     expect(chunksOf(run)).toBeLessThan(chunksOf(args[0]));
     await job('fidelity', '--resume', run, '--workers', '2');
