@@ -1,6 +1,6 @@
 // A server of somebody else's as the real side of a scenario, by the command line: recorded, evaluated in, shadowed, judged against.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { jsonLines } from '../data.js';
@@ -46,6 +46,13 @@ describe.skipIf(python === undefined)("a scenario on OpenEnv's own echo server",
 
   it('is evaluated in, and its death between rows stops nothing', async () => {
     const run = reverie(['eval', '.', '--out', 'eval', '--set', 'synth.episodes=20', '--json'], folder);
+    let isOver = false;
+    void run.then(() => {
+      isOver = true;
+    });
+    // A server that is not there at the beginning is an error.
+    const begun = join(folder, 'eval', 'journal', 'rollouts.journal');
+    while (!isOver && !existsSync(begun)) await new Promise((resolve) => setTimeout(resolve, 5));
     await servers.restart(url, 'echo 8');
     const { code, stdout } = await run;
     expect(code).toBe(0);
