@@ -99,8 +99,8 @@ export const warmStart: BenchmarkModule = {
   },
 };
 
-/** Ours by their defaults: what is compared is the better of them. */
 const DREAMS: Arms = { [DREAM]: [], 'dream, SimBa': ['rl.algorithm=simba'] };
+/** Ours by their defaults: what is compared is the best of them. */
 const OURS: Arms = { ...DREAMS, planner: ['rl.algorithm=pets'] };
 
 const BASELINES: Arms = {
