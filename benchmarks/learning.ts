@@ -99,7 +99,7 @@ export const warmStart: BenchmarkModule = {
   },
 };
 
-const DREAMS: Arms = { [DREAM]: [], 'dream, SimBa': ['rl.algorithm=simba'] };
+const DREAMS: Arms = { [DREAM]: [], 'dream, DroQ': ['rl.algorithm=droq'] };
 /** Ours by their defaults: what is compared is the best of them. */
 const OURS: Arms = { ...DREAMS, planner: ['rl.algorithm=pets'] };
 

@@ -175,7 +175,7 @@ export type Activation = 'relu' | 'tanh' | 'swish';
 
 /** Weight initialisation of all layers; `outputGain` (orthogonal, uniformFanIn) replaces `gain` in the last one. */
 export interface MlpInit {
-  readonly kind: 'uniformFanIn' | 'truncNormalFanIn' | 'orthogonal';
+  readonly kind: 'uniformFanIn' | 'truncNormalFanIn' | 'orthogonal' | 'xavier';
   readonly gain?: number;
   readonly outputGain?: number;
 }
@@ -198,7 +198,7 @@ export function mlpSpecs(
     const gain = layer === sizes.length - 2 ? (init.outputGain ?? init.gain) : init.gain;
     const lead = members === undefined ? [] : [members];
     return [
-      { name: `${prefix}.w${layer}`, shape: [...lead, fanIn, out], init: weightInit(init.kind, fanIn, gain) },
+      { name: `${prefix}.w${layer}`, shape: [...lead, fanIn, out], init: weightInit(init.kind, fanIn, out, gain) },
       {
         name: `${prefix}.b${layer}`,
         shape: members === undefined ? [out] : [members, 1, out],
@@ -208,8 +208,10 @@ export function mlpSpecs(
   });
 }
 
-function weightInit(kind: MlpInit['kind'], fanIn: number, gain = 1): Init {
+function weightInit(kind: MlpInit['kind'], fanIn: number, fanOut: number, gain = 1): Init {
   if (kind === 'orthogonal') return { kind, gain };
+  // Uniform with a deviation of sqrt(2 / (fanIn + fanOut)) (Glorot and Bengio 2010).
+  if (kind === 'xavier') return { kind: 'uniformFanIn', fanIn, gain: Math.sqrt((6 * fanIn) / (fanIn + fanOut)) };
   return kind === 'uniformFanIn' ? { kind, fanIn, gain } : { kind, fanIn };
 }
 

@@ -31,6 +31,7 @@ import {
 import {
   adamStep,
   layerNorm,
+  type MlpInit,
   mlp,
   mlpSpecs,
   ParamLayout,
@@ -56,6 +57,8 @@ const SCALAR = { dtype: 'float32', shape: [] } as const;
 /** What the soft actor-critics differ in, and the settings that they share. */
 export interface Design {
   readonly hidden: readonly number[];
+  /** Of critics and policy; that of PyTorch's layers unless given. */
+  readonly initial?: MlpInit;
   readonly activation: 'relu' | 'tanh' | 'swish';
   readonly gamma: number;
   readonly tau: number;
@@ -77,11 +80,11 @@ export interface Design {
   readonly lr: number;
 }
 
-export function layoutsOf(net: PolicyNet, { hidden, isResidual, critics, initAlpha }: Design) {
+export function layoutsOf(net: PolicyNet, { hidden, initial, isResidual, critics, initAlpha }: Design) {
   const input = net.obsDim + net.actions.dim;
   const sizes = isResidual ? residualSizes(input, hidden, 1) : [input, ...hidden, 1];
-  const critic = mlpSpecs('critic', sizes, undefined, critics);
-  const policy = policyParams(net);
+  const critic = mlpSpecs('critic', sizes, initial, critics);
+  const policy = policyParams(net, { mlp: initial });
   const logAlpha = { name: 'logAlpha', shape: [1], init: { kind: 'constant', value: Math.log(initAlpha) } } as const;
   return {
     critics: new ParamLayout(critic),

@@ -40,17 +40,20 @@ function maker<S extends z.ZodObject>(kind: LearnerKind, schema: S, designOf: (o
 /** Throws SETTING_INVALID, SCENARIO_UNFIT unless actions are a Box with finite bounds, or DEVICE_UNAVAILABLE; as the others do. */
 export const makeSac = maker('sac', sacConfigSchema, sacDesign);
 
+/** Of REDQ's code and DroQ's, which is built on it: no biases, and weights larger than those of PyTorch's layers. */
+const XAVIER = { kind: 'xavier' } as const;
+
 export const makeRedq = maker('redq', redqConfigSchema, (config) => {
   if (config.drawn > config.critics) {
     const problem = `drawn is ${config.drawn} of ${config.critics} critics; draw as many as there are at most`;
     throw configInvalid('REDQ learner', problem);
   }
-  return { ...config, dropout: 0 };
+  return { ...config, initial: XAVIER, dropout: 0 };
 });
 
 /** Two critics in place of many, with dropout and layer normalisation. */
 export const makeDroq = maker('droq', droqConfigSchema, (config) => {
-  return { ...config, critics: 2, drawn: 2, criticLayerNorm: true };
+  return { ...config, initial: XAVIER, critics: 2, drawn: 2, criticLayerNorm: true };
 });
 
 /** DroQ's rhythm with residual networks, which see observations scaled to those of all rows so far. */

@@ -52,14 +52,14 @@ const CASES: Readonly<Record<string, Case>> = {
 const GOLDEN: Readonly<Record<string, string>> = {
   'SAC as by default': '78c2a40bfb60d971',
   'SAC with three layers of tanh without normalisation': '874d71d84e35d59b',
-  'REDQ of ten critics': '815c61a2a8626ecc',
-  DroQ: '7b47a6139d60d2de',
+  'REDQ of ten critics': '95f1e6223ab1faf7',
+  DroQ: 'ff52388cf22c8122',
 };
 
 const STEPS = 4;
 
-/** Parameters move by thousandths in these steps; moments are gradients, which sums in another order round differently. */
-const limitOf = (name: string) => (['theta', 'critics', 'target'].includes(name) ? 1e-5 : 1e-4);
+/** Parameters move by thousandths in these steps, by Adam also where a gradient is nearly nothing; moments are gradients, which sums in another order round differently. */
+const limitOf = (name: string) => (['theta', 'critics', 'target'].includes(name) ? 1e-4 : 2e-4);
 
 async function learned(device: TrainingDevice, { kind, obsDim, actionDim, settings }: Case) {
   const spaces = spacesOf(obsDim, box(actionDim, -2, 1));
