@@ -120,13 +120,17 @@ export function dreamVsBest(body: string): BenchmarkModule {
     async run(context) {
       const arms = context.quick ? { [DREAM]: [], ...SAC_ONCE } : { ...OURS, ...BASELINES };
       const { seeds, names, budget, cases } = await curvesOf(body, arms, context);
+      const ours = names.filter((arm) => arm in OURS);
+      const baselines = names.filter((arm) => !(arm in OURS));
+      if (ours.length === 0 || baselines.length === 0)
+        throw new Error(`The cases are kept; a ratio takes one of ${Object.keys(OURS)} and a baseline.`);
       const areas = Object.fromEntries(
         names.map((arm) => [arm, cases.filter((one) => one.arm === arm).map(({ points }) => areaOf(points))]),
       );
       const found = bootstrap([...seeds.keys()], (places) => {
         const best = (own: readonly string[]) =>
           Math.max(...own.map((arm) => mean(places.map((place) => areas[arm][place]))));
-        return best(names.filter((arm) => arm in OURS)) / best(names.filter((arm) => !(arm in OURS)));
+        return best(ours) / best(baselines);
       });
       return { ...found, n: seeds.length, raw: { body, seeds, budget, areas, cases } };
     },

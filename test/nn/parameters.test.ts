@@ -50,6 +50,13 @@ describe('initial values', () => {
     expect(deviation(b)).toBeGreaterThan(0.04);
   });
 
+  test('xavier has a deviation of sqrt(2 / (in + out)), biases none', () => {
+    const { w, b } = draw({ kind: 'xavier' });
+    expect(deviation(w)).toBeCloseTo(Math.sqrt(2 / 500), 3);
+    expect(Math.max(...w)).toBeLessThanOrEqual(Math.sqrt(6 / 500));
+    expect(b.every((value) => value === 0)).toBe(true);
+  });
+
   test.each([
     [8, 5],
     [5, 8],
