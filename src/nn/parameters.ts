@@ -117,8 +117,7 @@ function fillInitial(out: Float32Array, { shape, init }: ParamSpec, rng: Rng): v
       return;
     case 'uniformFanIn': {
       const bound = (init.gain ?? 1) / Math.sqrt(init.fanIn);
-      rng.fillUniform(out, -bound, bound);
-      return;
+      return void rng.fillUniform(out, -bound, bound);
     }
     case 'truncNormalFanIn':
       fillTruncatedNormal(out, 1 / (2 * Math.sqrt(init.fanIn)), rng);
@@ -173,7 +172,7 @@ function dot(a: Float64Array, b: Float64Array): number {
 
 export type Activation = 'relu' | 'tanh' | 'swish';
 
-/** Weight initialisation of all layers; `outputGain` (orthogonal, uniformFanIn) replaces `gain` in the last one. */
+/** Initial weights of all layers; `outputGain` (orthogonal, uniformFanIn) replaces `gain` in the last one. `xavier`: Glorot and Bengio 2010. */
 export interface MlpInit {
   readonly kind: 'uniformFanIn' | 'truncNormalFanIn' | 'orthogonal' | 'xavier';
   readonly gain?: number;
@@ -210,7 +209,6 @@ export function mlpSpecs(
 
 function weightInit(kind: MlpInit['kind'], fanIn: number, fanOut: number, gain = 1): Init {
   if (kind === 'orthogonal') return { kind, gain };
-  // Uniform with a deviation of sqrt(2 / (fanIn + fanOut)) (Glorot and Bengio 2010).
   if (kind === 'xavier') return { kind: 'uniformFanIn', fanIn, gain: Math.sqrt((6 * fanIn) / (fanIn + fanOut)) };
   return kind === 'uniformFanIn' ? { kind, fanIn, gain } : { kind, fanIn };
 }
