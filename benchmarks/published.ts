@@ -293,7 +293,7 @@ export function ratioOf({ random, ours, reference }: Pick<Pair, 'random' | 'ours
 }
 
 function reportOf(pairs: readonly Pair[]): Report {
-  const text = (value: number) => value.toPrecision(3);
+  const text = (value: number) => value.toLocaleString('en', { maximumSignificantDigits: 3 });
   const areas = (cases: readonly CurveCase[], random: number) =>
     text(mean(cases.map(({ points }) => areaOf(points) - random)));
   return {
