@@ -11,6 +11,9 @@ import { bootstrap, mean, median } from './measure.js';
 import { areaOf, chosen, measuredCase, type StudyCase, studyOf } from './study-cases.js';
 import { UNLEARNABLE } from './unlearnable.js';
 
+/** As results have them: curves are in the study's file. */
+const withoutCurves = (cases: readonly StudyCase[]) => cases.map(({ points: _, ...run }) => run);
+
 type Arms = Readonly<Record<string, readonly string[]>>;
 
 const SEEDS = ['50', '51', '52', '53', '54'];
@@ -93,9 +96,7 @@ export const warmStart: BenchmarkModule = {
     };
     const overBodies = resampled((drawn) => Math.exp(mean(bodies.map((body) => Math.log(bodyRatio(body, drawn))))));
     const ratios = Object.fromEntries(bodies.map((body) => [body, bodyRatio(body, (values) => values)]));
-    // Curves are in the study's file.
-    const runs = cases.map(({ points: _, ...run }) => run);
-    return { ...overBodies, n: seeds.length, raw: { bodies, seeds, budget, ratios, cases: runs } };
+    return { ...overBodies, n: seeds.length, raw: { bodies, seeds, budget, ratios, cases: withoutCurves(cases) } };
   },
 };
 
@@ -132,7 +133,7 @@ export function dreamVsBest(body: string): BenchmarkModule {
           Math.max(...own.map((arm) => mean(places.map((place) => areas[arm][place]))));
         return best(ours) / best(baselines);
       });
-      return { ...found, n: seeds.length, raw: { body, seeds, budget, areas, cases } };
+      return { ...found, n: seeds.length, raw: { body, seeds, budget, areas, cases: withoutCurves(cases) } };
     },
   };
 }
@@ -175,7 +176,7 @@ export const mbpoHopper: BenchmarkModule = {
       return { least, ...ratio, steps: Object.fromEntries(names.map((arm) => [arm, steps(arm)])) };
     });
     const { value, low, high } = byReturn.reduce((a, b) => (b.value < a.value ? b : a));
-    return { value, low, high, n: seeds.length, raw: { seeds, budget, byReturn, cases } };
+    return { value, low, high, n: seeds.length, raw: { seeds, budget, byReturn, cases: withoutCurves(cases) } };
   },
 };
 
@@ -198,7 +199,7 @@ export const dreamHarm: BenchmarkModule = {
         const without = own.find((one) => one.arm !== DREAM && one.body === body && one.seed === seed);
         return (lastReturn ?? 0) / (without?.lastReturn ?? 1);
       });
-      return { budget, ...bootstrap(ratios, mean), ratios, cases: own };
+      return { budget, ...bootstrap(ratios, mean), ratios, cases: withoutCurves(own) };
     });
     const [{ value, low, high, ratios }] = byBudget;
     return { value, low, high, n: ratios.length, raw: { bodies, seeds, byBudget } };

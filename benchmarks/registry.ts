@@ -343,7 +343,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
 
 function dreamVsBest(body: string): BenchmarkEntry {
   return {
-    title: `Area under the curve to 30,000 real steps of ${body} by defaults alone: the better of two dreams and the planner ÷ the best of five baselines (long; goes on where it was)`,
+    title: `Area under the curve to 30,000 real steps of ${body} by defaults alone: the best of two dreams and the planner ÷ the best of five baselines (long; goes on where it was)`,
     unit: 'ratio',
     baseline: 'SAC at 1 and 20 updates a real step, REDQ, DroQ, SimBa; the best one',
     load: async () => (await import('./learning.js')).dreamVsBest(body),
