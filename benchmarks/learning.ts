@@ -120,11 +120,7 @@ export function dreamVsBest(body: string): BenchmarkModule {
   return {
     async run(context) {
       const arms = context.quick ? { [DREAM]: [], ...SAC_ONCE } : { ...OURS, ...BASELINES };
-      const { seeds, names, budget, cases } = await curvesOf(body, arms, context);
-      const ours = names.filter((arm) => arm in OURS);
-      const baselines = names.filter((arm) => !(arm in OURS));
-      if (ours.length === 0 || baselines.length === 0)
-        throw new Error(`The cases are kept; a ratio takes one of ${Object.keys(OURS)} and a baseline.`);
+      const { seeds, names, ours, baselines, budget, cases } = await curvesOf(body, arms, OURS, context);
       const areas = Object.fromEntries(
         names.map((arm) => [arm, cases.filter((one) => one.arm === arm).map(({ points }) => areaOf(points))]),
       );
@@ -138,13 +134,18 @@ export function dreamVsBest(body: string): BenchmarkModule {
   };
 }
 
-/** Returns of ten episodes every 1,000 real steps to 30,000. */
-async function curvesOf(body: string, arms: Arms, context: BenchmarkContext) {
+/** Returns of ten episodes every 1,000 real steps to 30,000, of `own` and of baselines. */
+async function curvesOf(body: string, arms: Arms, own: Arms, context: BenchmarkContext) {
   const budget = context.quick ? 1200 : 30_000;
   const each = [`train.evalEvery=${context.quick ? 300 : 1_000}`, 'train.evalEpisodes=10'];
   const withEach = Object.fromEntries(Object.entries(arms).map(([arm, own]) => [arm, [...own, ...each]]));
   const asked = { id: `dream-vs-best.${body}`, bodies: [body], budgets: [budget], arms: withEach };
-  return { budget, ...(await casesOf(asked, context)) };
+  const found = await casesOf(asked, context);
+  const ours = found.names.filter((arm) => arm in own);
+  const baselines = found.names.filter((arm) => !(arm in own));
+  if (ours.length === 0 || baselines.length === 0)
+    throw new Error(`The cases are kept; a ratio takes one of ${Object.keys(own).join('; ')} and a baseline.`);
+  return { budget, ours, baselines, ...found };
 }
 
 /** Returns that only a hopper reaches which moves on: standing still brings about 1,050. */
@@ -164,14 +165,12 @@ export const mbpoHopper: BenchmarkModule = {
       'DroQ, published': ['train.mode=real', 'rl.preset=droq'],
     };
     const arms = context.quick ? { [DREAM]: [], ...SAC_ONCE } : { ...DREAMS, ...BASELINES, ...published };
-    const { seeds, names, budget, cases } = await curvesOf('hopper', arms, context);
-    const dreams = names.filter((arm) => arm in DREAMS);
-    const baselines = names.filter((arm) => !(arm in DREAMS));
+    const { seeds, names, ours, baselines, budget, cases } = await curvesOf('hopper', arms, DREAMS, context);
     const byReturn = HOPS.map((least) => {
       const steps = (arm: string) => stepsOf(cases, 'hopper', arm, least);
       const ratio = resampled((drawn) => {
         const middle = (arm: string) => median([...drawn(steps(arm))]);
-        return Math.min(...baselines.map(middle)) / Math.min(...dreams.map(middle));
+        return Math.min(...baselines.map(middle)) / Math.min(...ours.map(middle));
       });
       return { least, ...ratio, steps: Object.fromEntries(names.map((arm) => [arm, steps(arm)])) };
     });
