@@ -94,7 +94,7 @@ const LEARNERS: Readonly<Record<string, Learner>> = {
   },
   redq: {
     reference: 'plain PyTorch, by its paper',
-    budgets: { pendulum: 2_000, 'inverted-pendulum': 4_000, hopper: 10_000 },
+    budgets: { pendulum: 4_000, 'inverted-pendulum': 4_000, hopper: 10_000 },
     // A quarter of the paper's width: with ten critics of it an update of the reference takes fifty milliseconds.
     set: (budget) => [...few('redq')(budget), 'rl.hidden=[64, 64]'],
   },

@@ -33,7 +33,6 @@ import {
  * axis beside the last two is a batch of independent matrices.
  */
 export type Init =
-  | { readonly kind: 'zeros' }
   | { readonly kind: 'constant'; readonly value: number }
   | { readonly kind: 'normal'; readonly deviation: number }
   | { readonly kind: 'uniformFanIn'; readonly fanIn: number; readonly gain?: number }
@@ -106,8 +105,6 @@ export class ParamLayout {
 
 function fillInitial(out: Float32Array, { shape, init }: ParamSpec, rng: Rng): void {
   switch (init.kind) {
-    case 'zeros':
-      return;
     case 'constant':
       out.fill(init.value);
       return;
@@ -117,7 +114,8 @@ function fillInitial(out: Float32Array, { shape, init }: ParamSpec, rng: Rng): v
       return;
     case 'uniformFanIn': {
       const bound = (init.gain ?? 1) / Math.sqrt(init.fanIn);
-      return void rng.fillUniform(out, -bound, bound);
+      rng.fillUniform(out, -bound, bound);
+      return;
     }
     case 'truncNormalFanIn':
       fillTruncatedNormal(out, 1 / (2 * Math.sqrt(init.fanIn)), rng);
@@ -201,7 +199,7 @@ export function mlpSpecs(
       {
         name: `${prefix}.b${layer}`,
         shape: members === undefined ? [out] : [members, 1, out],
-        init: init.kind === 'uniformFanIn' ? { kind: 'uniformFanIn', fanIn } : { kind: 'zeros' },
+        init: init.kind === 'uniformFanIn' ? { kind: 'uniformFanIn', fanIn } : { kind: 'constant', value: 0 },
       },
     ];
   });

@@ -237,9 +237,9 @@ export function ppoLayout(net: PolicyNet, config: PpoConfig) {
 
 /** Of the rewards, and rows seen; no gradient moves them. */
 const SCALES: readonly ParamSpec[] = [
-  { name: 'return.mean', shape: [1], init: { kind: 'zeros' } },
+  { name: 'return.mean', shape: [1], init: { kind: 'constant', value: 0 } },
   { name: 'return.scale', shape: [1], init: { kind: 'constant', value: 1 } },
-  { name: 'seen', shape: [1], init: { kind: 'zeros' } },
+  { name: 'seen', shape: [1], init: { kind: 'constant', value: 0 } },
 ];
 
 /** What a scaled reward lies within, as in CleanRL. */

@@ -198,7 +198,7 @@ export class RelevanceNetwork {
 function layer(name: string, fanIn: number, fanOut: number, gain = 1): ParamSpec[] {
   return [
     { name: `${name}.w`, shape: [fanIn, fanOut], init: { kind: 'uniformFanIn', fanIn, gain } },
-    { name: `${name}.b`, shape: [fanOut], init: { kind: 'zeros' } },
+    { name: `${name}.b`, shape: [fanOut], init: { kind: 'constant', value: 0 } },
   ];
 }
 
