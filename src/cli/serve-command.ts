@@ -102,13 +102,13 @@ function number(flag: string, min: number, max = 1e9) {
 }
 
 /** `name=SCENARIO` or `SCENARIO`. */
-export function namedScenario(argument: string): { readonly name?: string; readonly reference: string } {
+function namedScenario(argument: string): { readonly name?: string; readonly reference: string } {
   const [, name, reference] = /^([^/\\=]*)=(.*)$/s.exec(argument) ?? [];
   return name === undefined ? { reference: argument } : { name, reference };
 }
 
 /** One model for all, or some by name. @throws FLAG_INVALID where there are two for all */
-export function modelsOf(given: readonly string[] = []): { model?: string; models: Record<string, string> } {
+function modelsOf(given: readonly string[] = []): { model?: string; models: Record<string, string> } {
   const read = given.map(namedScenario);
   const [forAll, second] = read.filter(({ name }) => name === undefined);
   if (second !== undefined) {

@@ -2,7 +2,7 @@
 // Words and meanings are Gymnasium's (gymnasium/core.py, v1): terminated = ended by the task, truncated = by the clock.
 
 /** Kinds of worlds that can be stepped and served. */
-export const ENV_FAMILIES = ['vector', 'text', 'tools', 'screen'] as const;
+const ENV_FAMILIES = ['vector', 'text', 'tools', 'screen'] as const;
 
 export type EnvFamily = (typeof ENV_FAMILIES)[number];
 

@@ -234,7 +234,7 @@ export async function fillWhole(file: FileHandle, target: Uint8Array, at: number
 export type FileSystem = Pick<typeof nodeFiles, 'open' | 'rename' | 'mkdir' | 'rm' | 'readdir' | 'stat'>;
 
 /** Whole content, or pieces of it in order. */
-export type FileContent = string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+type FileContent = string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 

@@ -31,7 +31,7 @@ export interface PoolReport {
 }
 
 /** What a task is given beside its input. */
-export interface TaskContext {
+interface TaskContext {
   /** Raised once the answer is no longer awaited: the task ends at its next safe point. */
   readonly stop: StopFlag;
   /** Tells the caller something on the way; structured-clonable. */

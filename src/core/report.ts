@@ -25,7 +25,7 @@ export type Block =
 
 export type Fact = readonly [label: string, value: string];
 
-export interface ListBlock {
+interface ListBlock {
   readonly kind: 'list';
   readonly title?: string;
   readonly items: readonly string[];
@@ -33,7 +33,7 @@ export interface ListBlock {
   readonly tone?: 'passed' | 'failed' | 'note';
 }
 
-export interface Figure {
+interface Figure {
   readonly value: string;
   readonly label: string;
   /** A sentence on it. */

@@ -25,7 +25,7 @@ export function median(values: ArrayLike<number>): number {
 }
 
 /** A share with its 95 % interval; `value` is null, and the interval everything, where nothing was counted. */
-export interface ShareEstimate {
+interface ShareEstimate {
   readonly value: number | null;
   readonly low: number;
   readonly high: number;

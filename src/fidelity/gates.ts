@@ -16,7 +16,7 @@ import {
 import type { OpenedSubjects, Subject } from './section.js';
 import { leastGain, meanEstimate } from './statistics.js';
 
-export interface Gate {
+interface Gate {
   /** `section.metric`. */
   readonly metric: string;
   readonly limit: number;

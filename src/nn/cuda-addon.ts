@@ -22,7 +22,7 @@ export interface LayerWeights {
 }
 
 /** One elite in normalised units; the head's columns are [mean | log-variance | logit of the end]. */
-export interface MemberWeights {
+interface MemberWeights {
   readonly layers: readonly LayerWeights[];
   /** Bounds of the log-variance [outputDim]. */
   readonly logVarMin: Float32Array;
@@ -71,7 +71,7 @@ export interface GpuDescription {
   readonly sharedBytesPerBlock: number;
 }
 
-export interface AddonStepOptions {
+interface AddonStepOptions {
   readonly isTs1: boolean;
   readonly isDeterministic: boolean;
   readonly withDisagreement: boolean;
@@ -95,7 +95,7 @@ export interface AddonStepAnswer {
 }
 
 /** Where a model is put: a kernel's device by its number, or the processor with its own threads and vectors of a width. */
-export interface AddonPlace {
+interface AddonPlace {
   readonly kind: 'cuda' | 'emulated' | 'native';
   readonly ordinal: number;
   readonly fatbin: string;

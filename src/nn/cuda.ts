@@ -53,7 +53,7 @@ export interface DeviceStep extends Omit<AddonStepRequest, 'streams' | 'hasStrea
   readonly rng: Rng | readonly Rng[];
 }
 
-export interface DeviceRollout extends Omit<AddonRolloutRequest, 'disagreementLimit' | 'actStreams' | 'modelStreams'> {
+interface DeviceRollout extends Omit<AddonRolloutRequest, 'disagreementLimit' | 'actStreams' | 'modelStreams'> {
   readonly disagreementLimit?: number;
   /** Streams of the policy's and of the model's noise, one a step. */
   readonly actRngs: readonly Rng[];
@@ -64,7 +64,7 @@ export interface DeviceRollout extends Omit<AddonRolloutRequest, 'disagreementLi
 const [NEAR, FAR] = ['../../', '../../../'].map((up) => new URL(`${up}native/cuda/build/`, import.meta.url));
 const BUILD = existsSync(NEAR) || !existsSync(FAR) ? NEAR : FAR;
 const ADDON_FILE = fileURLToPath(new URL('reverie_cuda.node', BUILD));
-export const KERNELS_FILE = fileURLToPath(new URL('kernels.fatbin', BUILD));
+const KERNELS_FILE = fileURLToPath(new URL('kernels.fatbin', BUILD));
 const BUILD_COMMAND = 'node scripts/build-native.mjs, in the folder of the package reverie';
 const NO_DRIVER: AddonProbe = { missing: '', hint: '', driverVersion: 0, devices: [] };
 

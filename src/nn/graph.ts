@@ -12,7 +12,7 @@ export type DType = 'float32' | 'int32' | 'int64' | 'bool' | 'uint8';
 export type Dim = number | string;
 
 /** Values of every tensor: `bool` and `uint8` in a Uint8Array, `int64` in a BigInt64Array. */
-export type TensorData = Float32Array | Int32Array | BigInt64Array | Uint8Array;
+type TensorData = Float32Array | Int32Array | BigInt64Array | Uint8Array;
 
 /** A dense row-major tensor. */
 export interface Tensor {
@@ -64,7 +64,7 @@ export function describe(dtype: DType, shape: readonly Dim[]): string {
 }
 
 /** An ONNX attribute: an integer, a list of integers, a string, a subgraph, or a float where the operator wants one. */
-export type Attribute = number | readonly number[] | string | Graph | { readonly float: number };
+type Attribute = number | readonly number[] | string | Graph | { readonly float: number };
 
 export interface Node {
   readonly op: string;
@@ -74,7 +74,7 @@ export interface Node {
 }
 
 /** A gradient given for a whole expression in place of its nodes' own rules: cotangent in, one cotangent per input out. */
-export interface CustomGradient {
+interface CustomGradient {
   readonly inputs: readonly Value[];
   readonly rule: (cotangent: Value) => readonly (Value | undefined)[];
 }
@@ -95,7 +95,7 @@ export class Value {
 }
 
 /** What an operator yields: element type and shape. */
-export interface OutputType {
+interface OutputType {
   readonly dtype: DType;
   readonly shape: readonly Dim[];
 }
@@ -421,7 +421,7 @@ export function messageType(name: string): protobuf.Type {
 export const ELEMENT_TYPE: Record<DType, number> = { float32: 1, uint8: 2, int32: 6, int64: 7, bool: 9 };
 
 /** `AttributeProto.AttributeType` of the attribute kinds used here. */
-export const ATTRIBUTE_TYPE = { float: 1, int: 2, string: 3, graph: 5, ints: 7 } as const;
+const ATTRIBUTE_TYPE = { float: 1, int: 2, string: 3, graph: 5, ints: 7 } as const;
 
 /** The element type behind a `TensorProto.DataType`, or undefined if it is none of ours. */
 export function dtypeOf(elementType: number): DType | undefined {

@@ -39,7 +39,7 @@ export function countOf(shape: readonly Dim[]): number | undefined {
 }
 
 /** The sum of sizes along one axis, symbolic if any is. */
-export function sumDims(dims: readonly Dim[]): Dim {
+function sumDims(dims: readonly Dim[]): Dim {
   const symbols = dims.filter((dim) => typeof dim === 'string');
   let constant = 0;
   for (const dim of dims) if (typeof dim === 'number') constant += dim;
@@ -379,7 +379,7 @@ function sumOver(g: Value, y: Value, axis: number): Value {
 }
 
 /** The axis counted from the front; throws if the value has no such axis. */
-export function axisOf(op: string, x: Value, axis: number, rank = x.shape.length): number {
+function axisOf(op: string, x: Value, axis: number, rank = x.shape.length): number {
   const fromFront = axis < 0 ? axis + rank : axis;
   if (Number.isInteger(axis) && fromFront >= 0 && fromFront < rank) return fromFront;
   throw x.graph.mismatch(op, `there is no axis ${axis}`, [x]);

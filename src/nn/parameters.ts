@@ -275,7 +275,7 @@ export function layerNorm(x: Value): Value {
   return withGradient(y, [x], rule);
 }
 
-export interface AdamArguments {
+interface AdamArguments {
   readonly theta: Value;
   /** Scaled first moment, zeros at first. */
   readonly m: Value;

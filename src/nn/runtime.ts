@@ -7,7 +7,7 @@ import { reverieError } from '../core/errors.js';
 import { describe, elementCount, holds, type Tensor } from './graph.js';
 import { checkModel, type ModelSignature, type TensorSignature, unusable } from './model-check.js';
 
-export interface SessionOptions {
+interface SessionOptions {
   /** Threads one operator may use; 1 unless given. */
   readonly threads?: number;
 }

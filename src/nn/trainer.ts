@@ -24,7 +24,7 @@ export interface TrainerSpec {
 
 export type FeedData = Float32Array | Int32Array | BigInt64Array | Uint8Array;
 
-export interface TrainerRun {
+interface TrainerRun {
   readonly state: Readonly<Record<string, Float32Array>>;
   /** Data in the declared order of elements; a Tensor where more than one size is named. */
   readonly inputs?: Readonly<Record<string, FeedData | Tensor>>;
@@ -32,7 +32,7 @@ export interface TrainerRun {
   readonly steps: number;
 }
 
-export interface TrainerResult {
+interface TrainerResult {
   /** Fresh arrays; those fed are untouched. */
   readonly state: Record<string, Float32Array>;
   /** One number per step and metric. */
@@ -135,7 +135,7 @@ function feedsOf(spec: TrainerSpec, run: TrainerRun): Record<string, Tensor> {
 }
 
 /** That all is fed that a trainer takes, and nothing else. @throws DATA_MISMATCH */
-export function requireFeeds(spec: TrainerSpec, { steps, state, inputs = {}, perStep = {} }: TrainerRun): void {
+function requireFeeds(spec: TrainerSpec, { steps, state, inputs = {}, perStep = {} }: TrainerRun): void {
   if (!Number.isInteger(steps) || steps < 1)
     throw feedMismatch(spec, `${steps} steps`, 'a whole number of steps from 1');
   requireNames(spec, 'state', spec.state, state);
@@ -162,7 +162,7 @@ function solve(shape: readonly Dim[], length: number): number[] {
   return shape.map((size) => (typeof size === 'number' ? size : Math.floor(length / known)));
 }
 
-export function feedMismatch(spec: TrainerSpec, problem: string, expected: string): Error {
+function feedMismatch(spec: TrainerSpec, problem: string, expected: string): Error {
   return reverieError('DATA_MISMATCH', {
     problem: `"trainer ${spec.name}" was fed ${problem}.`,
     hint: `It takes: ${expected}.`,
@@ -182,7 +182,7 @@ function checkedResult(spec: TrainerSpec, results: Readonly<Record<string, Tenso
 }
 
 /** @throws NON_FINITE_VALUE */
-export function requireFiniteResult(spec: TrainerSpec, { state, metrics }: TrainerResult): void {
+function requireFiniteResult(spec: TrainerSpec, { state, metrics }: TrainerResult): void {
   for (const [name, values] of Object.entries(metrics)) requireFinite(spec, `metric "${name}"`, values, 'step');
   for (const [name, values] of Object.entries(state)) requireFinite(spec, `state "${name}"`, values, 'element');
 }

@@ -15,7 +15,7 @@ import { type PetsConfig, petsConfigSchema } from './config.js';
 import { type LearnerState, type PlanningLearner, parseConfig } from './learner.js';
 import { boxActions, type Spaces } from './spaces.js';
 
-export type NumericDynamics<C extends Carry> = Dynamics<C, NumberRows>;
+type NumericDynamics<C extends Carry> = Dynamics<C, NumberRows>;
 
 /** `candidates` are sequences imagined in the first round, `elites` the best of them, which the next round is drawn around. */
 type IcemOptions = Pick<PetsConfig, 'horizon' | 'candidates' | 'elites' | 'rounds' | 'gamma'>;

@@ -167,7 +167,7 @@ export function weightsVersion(net: PolicyNet, theta: Float32Array): string {
 }
 
 /** A policy as plain layers. */
-export function policyNetwork(net: PolicyNet, theta: Float32Array): PolicyNetwork {
+function policyNetwork(net: PolicyNet, theta: Float32Array): PolicyNetwork {
   const layout = new ParamLayout(policyParams(net));
   const { head, activation, actions } = net;
   const sizes = [net.obsDim, ...net.hidden, outputDim(net)];
@@ -214,7 +214,7 @@ export function policyModel(net: PolicyNet, theta: Float32Array, version: string
  * The same with the parameters as one input `theta` [size], for acting while they still change. One output `acted`
  * [batch, 3 actionDim + 1], columns action, mean, raw, logProb: every further output would cost a call 3 microseconds.
  */
-export function actingModel(net: PolicyNet): Uint8Array {
+function actingModel(net: PolicyNet): Uint8Array {
   const graph = new Graph('acting');
   const layout = new ParamLayout(policyParams(net));
   const params = layout.unpack(graph.input('theta', 'float32', [layout.size]));

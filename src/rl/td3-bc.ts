@@ -61,7 +61,7 @@ export async function makeTd3Bc(config: z.input<typeof td3BcConfigSchema>, space
 }
 
 /** Use `makeTd3Bc`. */
-export class Td3Bc extends CriticLearner<Td3BcConfig> implements ReplayLearner {
+class Td3Bc extends CriticLearner<Td3BcConfig> implements ReplayLearner {
   readonly kind = 'td3-bc';
 
   /**

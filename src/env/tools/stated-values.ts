@@ -4,7 +4,7 @@
 import { type Message, spokenAt } from './message.js';
 
 /** `unread`: the agent stated the value before any tool's answer contained it. */
-export type Match = 'stated' | 'unread' | 'alternative' | 'missing';
+type Match = 'stated' | 'unread' | 'alternative' | 'missing';
 
 /**
  * @param all  values that the task requires: a list of these is no guess, a list with any other value is

@@ -128,7 +128,7 @@ export interface TrueSequence {
 }
 
 /** What a simulation made of a call. */
-export interface SimulatedStep {
+interface SimulatedStep {
   readonly call: ToolCall;
   readonly answer: Prediction;
   /** Afterwards; absent where the model keeps none. */

@@ -23,7 +23,7 @@ const SOURCES = ['world', 'judge', 'agent', 'user', 'total'] as const;
 type NoiseSource = (typeof SOURCES)[number];
 
 /** Rewards of a task: the first run, then the repetitions; null if not decided or not answered. */
-export type NoiseRow = { readonly task: string } & { readonly [source in NoiseSource]: readonly Value[] };
+type NoiseRow = { readonly task: string } & { readonly [source in NoiseSource]: readonly Value[] };
 
 const METRICS = metricTable(`
 total  | lower   | return | Noise of the reward | Standard deviation of an episode's reward where everything is drawn again: world, judge, agent and user.

@@ -34,7 +34,7 @@ export interface Operator {
 }
 
 /** Atoms are numbers below `atoms`; they are sorted by predicate and names of objects. */
-export interface GroundTask {
+interface GroundTask {
   readonly universe: Universe;
   /** Atoms that can change. */
   readonly predicates: readonly string[];

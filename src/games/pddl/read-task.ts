@@ -74,7 +74,7 @@ export function supertypes(types: ReadonlyMap<string, string>, type: string): st
 }
 
 /** A word, or a list of them and of further lists. */
-export type Term = string | TermList;
+type Term = string | TermList;
 interface TermList extends ReadonlyArray<Term> {}
 
 /** `what` names the text in errors: a file, or the part of one. */

@@ -32,7 +32,7 @@ export interface GameSource {
   readonly grammar: string;
 }
 
-export interface GameOptions {
+interface GameOptions {
   readonly what: string;
   /** Names of objects, given the ids of all that the initial facts speak of; what has none is called by its id. */
   readonly names?: (ids: readonly string[]) => ReadonlyMap<string, string>;
@@ -248,7 +248,7 @@ export interface GameState extends JsonObject {
   readonly facts: { readonly [predicate: string]: { readonly [objects: string]: true } };
 }
 
-export const GAME_STATE_SCHEMA: JsonObject = {
+const GAME_STATE_SCHEMA: JsonObject = {
   type: 'object',
   properties: {
     game: { type: 'string' },
@@ -262,7 +262,7 @@ export const GAME_STATE_SCHEMA: JsonObject = {
   additionalProperties: false,
 };
 
-export const NO_GAME: GameState = Object.freeze({ game: '', hash: '', facts: Object.freeze({}) });
+const NO_GAME: GameState = Object.freeze({ game: '', hash: '', facts: Object.freeze({}) });
 
 /** A bit of a world's state, and where it stands in the JSON. */
 interface Place {

@@ -33,7 +33,7 @@ export interface DecoderTraining {
 }
 
 /** All that training resumes from: weights, scaled moments of Adam, steps done. */
-export interface DecoderTrainingState {
+interface DecoderTrainingState {
   readonly step: number;
   readonly arrays: Readonly<Record<'theta' | 'm' | 'v', Float32Array>>;
 }

@@ -148,8 +148,6 @@ function recordingPorts(
   };
 }
 
-export type EvalResult = Awaited<ReturnType<typeof evalJob>>;
-
 export async function evalJob(context: JobContext) {
   const { scenario, seed, signal, metrics, progress } = context;
   const { episodes, deterministic } = scenario.config.eval;

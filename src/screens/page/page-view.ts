@@ -5,7 +5,7 @@ import type { ScreenElement } from '../../env/screens/screen-state.js';
 
 // As much of a page's objects as our scripts within pages touch. They run in jsdom and in Chromium alike, where more is there.
 
-export interface PageNode {
+interface PageNode {
   readonly nodeType: number;
   readonly textContent: string | null;
   readonly childNodes: ArrayLike<PageNode>;

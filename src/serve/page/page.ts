@@ -27,7 +27,7 @@ const DEPTH = 4;
 const REPORTS = ['report.html', 'fidelity.html'];
 
 /** The latest first. @param root  undefined: none are shown */
-export function listRuns(root: string | undefined): RunsView {
+function listRuns(root: string | undefined): RunsView {
   if (root === undefined) return { root: null, runs: [] };
   const runs = [...runFolders(root, root, 0)].flatMap((folder) => runRow(root, folder) ?? []);
   return { root, runs: runs.sort((a, b) => b.startedAt.localeCompare(a.startedAt) || a.path.localeCompare(b.path)) };
@@ -97,11 +97,10 @@ function leadsOut(path: string): boolean {
 }
 
 /** No script, no request, no form, an origin of its own; styles and pictures within the file. */
-export const REPORT_POLICY =
-  "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
+const REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 
 /** @throws RUN_NOT_FOUND, RUN_PATH_REFUSED */
-export async function readReport(root: string, name: string): Promise<Buffer> {
+async function readReport(root: string, name: string): Promise<Buffer> {
   const path = pathBelow(root, name);
   if (!path.endsWith('.html') || !statSync(path).isFile()) throw reverieError('RUN_NOT_FOUND', { path: name });
   return readFile(path);

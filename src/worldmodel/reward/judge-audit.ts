@@ -179,7 +179,7 @@ function worstOf(judged: readonly Judged[]): WorstCase[] {
 // Episodes whose verdict is known, against which a judge is held: JSON lines
 // {"id", "task", "messages", "success": true | false, "reason", "criteria"?}.
 
-export interface LabelledEpisode {
+interface LabelledEpisode {
   readonly id: string;
   readonly task: ToolsTask;
   readonly messages: readonly Message[];
