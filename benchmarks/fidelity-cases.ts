@@ -35,24 +35,31 @@ export interface ToolsWorld {
   readonly scenario: string;
   /** Where its data lie among those that are given by path. */
   readonly data?: string;
+  /** Of the router; `ROUTER` unless given. */
+  readonly backends?: readonly string[];
   readonly questions: number;
   readonly rankEpisodes: number;
 }
 
+export const ROUTER: readonly string[] = ['rules', 'replay', 'llm'];
+
 export const TOOLS: readonly ToolsWorld[] = [
   { scenario: 'helpdesk', questions: 300, rankEpisodes: 40 },
   { scenario: 'cellar', questions: 300, rankEpisodes: 40 },
-  { scenario: 'tau-airline', data: 'tau/airline', questions: 200, rankEpisodes: 20 },
+  // Without records there is nothing to replay.
+  { scenario: 'tau-airline', data: 'tau/airline', backends: ['rules', 'llm'], questions: 200, rankEpisodes: 20 },
 ];
 
 /** The router with each of its backends left out, and the language model alone. */
-const SUBJECTS = [
-  '{name: without rules, model: {backends: [replay, llm]}}',
-  '{name: without replay, model: {backends: [rules, llm]}}',
-  '{name: without llm, model: {backends: [rules, replay]}}',
-  '{name: typed state, model: {backends: [llm]}}',
-  '{name: typed state without retrieval, model: {backends: [llm], llm: {retrieval: {k: 0}}}}',
-];
+function subjectsOf(backends: readonly string[]): string {
+  const others = (name: string) => backends.filter((one) => one !== name).join(', ');
+  const subjects = [
+    ...backends.map((name) => `{name: without ${name}, model: {backends: [${others(name)}]}}`),
+    '{name: typed state, model: {backends: [llm]}}',
+    '{name: typed state without retrieval, model: {backends: [llm], llm: {retrieval: {k: 0}}}}',
+  ];
+  return `fidelity.subjects=[${subjects.join(', ')}]`;
+}
 
 export interface ToolsChoice {
   readonly url: string;
@@ -64,15 +71,16 @@ export interface ToolsChoice {
 /** The first model is the router; the others stand beside it. */
 export function toolsSettings(world: ToolsWorld, { url, seed, data, quick }: ToolsChoice): string[] {
   const model = controlledName({ seed, transitionError: TRANSITION_ERROR, rewardError: 0 });
+  const { backends = ROUTER } = world;
   const { questions, rankEpisodes } = quick ? { questions: 10, rankEpisodes: 4 } : world;
   return [
     ...(data === undefined ? [] : [`domain.data=${data}`, 'domain.release=tau1']),
-    'model.backends=[rules, replay, llm]',
+    `model.backends=[${backends.join(', ')}]`,
     'model.rules.tools=reads',
     'llm.provider=openai-compatible',
     `llm.url=${url}`,
     `llm.model=${JSON.stringify(model)}`,
-    `fidelity.subjects=[${SUBJECTS.join(', ')}]`,
+    subjectsOf(backends),
     `fidelity.questions=${questions}`,
     `fidelity.rank.episodes=${rankEpisodes}`,
     'fidelity.repeats=2',

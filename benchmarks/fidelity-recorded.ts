@@ -8,11 +8,11 @@ import { join } from 'node:path';
 import type { FidelityReport, SubjectReport } from '../src/fidelity/report.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { startControlledServer } from './controlled-server.js';
-import { TOOLS, TRANSITION_ERROR, toolsSettings } from './fidelity-cases.js';
+import { ROUTER, TOOLS, type ToolsWorld, TRANSITION_ERROR, toolsSettings } from './fidelity-cases.js';
 import { judge } from './fidelity-runs.js';
 import { keepFidelityReport } from './pages.js';
 
-const WORLD = TOOLS.find(({ scenario }) => scenario === 'tau-airline')!;
+const WORLD: ToolsWorld = { ...TOOLS.find(({ scenario }) => scenario === 'tau-airline')!, backends: ROUTER };
 const RECORDED = 'trajectories-gpt-4o.jsonl';
 const SEED = 11;
 const QUESTIONS = 300;
