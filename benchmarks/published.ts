@@ -361,6 +361,6 @@ export const learnersPublished: BenchmarkModule = {
     if (!quick) await keepReport(root, ID, reportOf(pairs));
     const { value, low, high, n } = ratios.reduce((a, b) => (b.value < a.value ? b : a));
     const versions = pairs[0].reference[0].versions;
-    return { value, low, high, n, versions, raw: { ratios } };
+    return { value, low, high, n, versions, raw: { seeds, ratios } };
   },
 };

@@ -6,7 +6,7 @@ import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { parseEnsembleConfig, settleEnsembleConfig } from '../../src/worldmodel/ensemble/config.js';
 import { prepareData } from '../../src/worldmodel/ensemble/dataset.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
-import { linearSpaces, linearTransitions } from './linear-system.js';
+import { linearSpaces, linearTransitions, meanChange, meanReward } from './linear-system.js';
 
 const ROWS = 1200;
 const SPACES = {
@@ -46,14 +46,14 @@ describe('a fit on held-out rows', () => {
     const settings = { members: 3, elites: 2, hidden: [32, 32], maxEpochs: 40, minEpochSteps: 30 };
     const { model, heldOut } = await fitEnsemble(records(), SPACES, settings, { rng: Rng.fromSeed(1) });
     const report = heldOut();
-    // Elites are those with the least mean error over what changes; the fourth element never does.
-    const errors = model.description.report.members.map(
-      ({ holdoutMse: mse }) => (mse[0] + mse[1] + mse[2] + mse[4]) / 4,
-    );
-    const byError = [0, 1, 2].sort((a, b) => errors[a] - errors[b]);
+    const { members } = model.description.report;
+    const byError = [0, 1, 2].sort((a, b) => members[a].holdoutLoss - members[b].holdoutLoss);
     expect(model.description.elites).toEqual(byError.slice(0, 2));
-    for (const [i, { holdoutLoss }] of model.description.report.members.entries())
-      expect(holdoutLoss).toBeCloseTo(errors[i], 6);
+    // A mean absolute error over what changes, which the fourth element never does: no more than the root of the squared ones.
+    for (const { holdoutLoss, holdoutMse: mse } of members)
+      expect(holdoutLoss).toBeLessThan(
+        (Math.sqrt(mse[0]) + Math.sqrt(mse[1]) + Math.sqrt(mse[2]) + Math.sqrt(mse[4])) / 4,
+      );
     const r2 = Object.fromEntries(report.elements.map(({ element, r2: figures }) => [element, figures]));
     expect(Object.keys(r2)).toEqual(['obs[0]', 'obs[1]', 'obs[2]', 'obs[3]', 'reward']);
     expect(r2['obs[0]'].model).toBeGreaterThan(0.95);
@@ -66,6 +66,35 @@ describe('a fit on held-out rows', () => {
     expect(r2['reward'].linear).toBeCloseTo(1, 5);
     expect(report).toMatchObject({ members: 3, maxEpochs: 40 });
     expect(Math.abs(report.rows / ROWS - 0.2)).toBeLessThan(0.05);
+    await model.close();
+  });
+});
+
+/** Like a joint that meets its limit: what follows one row of twenty cannot be told, what follows all others is exact. */
+function limited(rows: number) {
+  const batch = linearTransitions(rows, Rng.fromSeed(4));
+  const coins = Rng.fromSeed(5);
+  for (let row = 0; row < rows; row++) {
+    const [x, y, u] = [batch.obs[2 * row], batch.obs[2 * row + 1], batch.action[row]];
+    const isBeyond = x > 1.6;
+    for (const [i, change] of meanChange(x, y, u).entries()) {
+      const jump = isBeyond ? 3 * Math.sign(coins.uniform() - 0.5) : change;
+      batch.nextObs[2 * row + i] = batch.obs[2 * row + i] + jump;
+    }
+    batch.reward[row] = meanReward(x, u);
+  }
+  return batch;
+}
+
+describe('rows that cannot be predicted', () => {
+  it('leave the others exact', async () => {
+    const settings = { members: 3, elites: 2, hidden: [32, 32], maxEpochs: 100, patience: 5 };
+    const { model } = await fitEnsemble(limited(3000), linearSpaces, settings, { rng: Rng.fromSeed(1) });
+    for (const { holdoutMse, holdoutNll } of model.description.report.members) {
+      expect(Math.min(holdoutMse[0], holdoutMse[1])).toBeGreaterThan(0.7);
+      expect(holdoutMse[2]).toBeLessThan(1e-4);
+      expect(holdoutNll).toBeLessThan(-7);
+    }
     await model.close();
   });
 });

@@ -10,6 +10,7 @@ import { concurrently, signalOf } from '../../core/threads.js';
 import { gradients } from '../../nn/autodiff.js';
 import { float32, Graph, type Value } from '../../nn/graph.js';
 import {
+  abs,
   add,
   exp,
   gather,
@@ -89,8 +90,8 @@ function memberOutput(params: Record<string, Value>, x: Value, shape: MemberShap
 
 /**
  * Losses of a member's output against normalised targets [rows, outputDim] and ends [rows, 1] (0 or 1): mean negative log-likelihood
- * without its constant, doubled as in PETS, (y - mean)^2 / var + logVar; squared error per output, [outputDim]; and mean cross-entropy
- * of the termination head, where there is one. Targets count by `weights` [outputDim].
+ * without its constant, doubled as in PETS, (y - mean)^2 / var + logVar; squared and absolute error per output, [outputDim]; and mean
+ * cross-entropy of the termination head, where there is one. Targets count by `weights` [outputDim].
  */
 function memberLosses(
   { mean, logVar, logit }: ReturnType<typeof memberOutput>,
@@ -99,10 +100,10 @@ function memberLosses(
   weights: Value,
 ) {
   const crossEntropy = logit && reduceMean(sub(softplus(logit), mul(logit, terminated)));
-  const error = square(sub(mean, target));
-  const nll = add(mul(error, exp(neg(logVar))), logVar);
-  const squaredError = reduceMean(error, [0]);
-  return { nll: reduceMean(mul(nll, weights)), squaredError, crossEntropy };
+  const error = sub(mean, target);
+  const nll = add(mul(square(error), exp(neg(logVar))), logVar);
+  const [squaredError, absoluteError] = [reduceMean(square(error), [0]), reduceMean(abs(error), [0])];
+  return { nll: reduceMean(mul(nll, weights)), squaredError, absoluteError, crossEntropy };
 }
 
 /**
@@ -241,8 +242,8 @@ export const memberReportSchema = z.strictObject({
   epochs: z.int(),
   gradientSteps: z.int(),
   /**
-   * What early stopping and the choice of elites go by: mean of the squared errors of outputs that change, and of the
-   * cross-entropy of a learned end in units of its entropy.
+   * What early stopping and the choice of elites go by: mean of the absolute errors of outputs that change, and of the cross-entropy
+   * of a learned end in units of its entropy. By squared errors a few rows that cannot be told (a joint that meets its limit) decide.
    */
   holdoutLoss: z.number(),
   /** Gaussian negative log-likelihood per output as PETS writes it: (y - mean)^2 / var + logVar. */
@@ -412,8 +413,10 @@ async function makeJudge(data: MemberData, shape: MemberShape, config: EnsembleC
       const results = await session.run({ ...feeds, theta: float32(theta) });
       const holdoutMse = Array.from(results['squaredError'].data as Float32Array);
       const crossEntropy = results['crossEntropy'] && Number(results['crossEntropy'].data[0]);
-      const varied = holdoutMse.filter((_, output) => data.weights[output] > 0);
-      const holdoutLoss = meanError(crossEntropy === undefined ? varied : [...varied, crossEntropy / entropy]);
+      const errors = Array.from(results['absoluteError'].data as Float32Array);
+      const counted = errors.filter((_, output) => data.weights[output] > 0);
+      if (crossEntropy !== undefined) counted.push(crossEntropy / entropy);
+      const holdoutLoss = counted.length === 0 ? LEAST_ERROR : mean(counted.map((e) => Math.max(e, LEAST_ERROR)));
       const holdoutNll = Number(results['nll'].data[0]);
       const ends = crossEntropy === undefined ? {} : { holdoutCrossEntropy: crossEntropy };
       return { holdoutLoss, holdoutNll, holdoutMse, ...ends };
@@ -429,11 +432,7 @@ function endEntropy({ ends, rows }: MemberData): number {
 }
 
 /** Errors below a thousandth of a standard deviation count as that: nothing is gained by chasing them. */
-const LEAST_MSE = 1e-6;
-
-function meanError(errors: readonly number[]): number {
-  return errors.length === 0 ? LEAST_MSE : mean(errors.map((mse) => Math.max(mse, LEAST_MSE)));
-}
+const LEAST_ERROR = 1e-3;
 
 function judgingGraph(shape: MemberShape, config: EnsembleConfig): Graph {
   const layout = memberLayout(shape, config);
@@ -446,6 +445,7 @@ function judgingGraph(shape: MemberShape, config: EnsembleConfig): Graph {
   const losses = memberLosses(output, targets, terminated, weights);
   graph.output('nll', losses.nll);
   graph.output('squaredError', losses.squaredError);
+  graph.output('absoluteError', losses.absoluteError);
   if (losses.crossEntropy) graph.output('crossEntropy', losses.crossEntropy);
   return graph;
 }
