@@ -19,7 +19,7 @@ const settled = {
     .min(1)
     .max(64)
     .default(5)
-    .describe('members with the lowest mean squared error on hold-out rows, which answer'),
+    .describe('members with the lowest mean absolute error on hold-out rows, which answer'),
   hidden: z.array(z.int().min(1).max(4096)).min(1).max(16),
   lr: z.number().positive().max(1).default(1e-3).describe('step size of Adam'),
   weightDecay: z
