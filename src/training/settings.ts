@@ -192,8 +192,8 @@ export interface DreamPlan {
 
 /** Below this share of the variance explained, a model is not simulated with. */
 const LEAST_SKILL = 0.5;
-/** A simple model may explain so much more without the model being worthless: of little variance all explain nearly everything. */
-const TOLERANCE = 0.02;
+/** A simple model may explain so much more: members are chosen by absolute errors, and by squared ones a few rows that cannot be told decide. */
+export const TOLERANCE = 0.05;
 /** On rows of a newer policy than the model has seen, before the refit that learns from them. */
 const LEAST_UNSEEN = 0;
 

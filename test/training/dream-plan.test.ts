@@ -39,6 +39,10 @@ describe('the plan of a dream', () => {
     expect(reasons['rollout.gate']).toMatch(/^shut: /);
   });
 
+  it('opens to a model that a simple one is hardly ahead of by squared errors', () => {
+    expect(planDream(OPEN, 'auto', { skill: { ...SKILL, model: 0.92, simple: 0.95 } }, 0).isOpen).toBe(true);
+  });
+
   it('opens to a model of which nothing is known, for one step', () => {
     const plan = planDream(OPEN, 'auto', {}, 0);
     expect(plan).toMatchObject({ isOpen: true, horizon: 1, disagreementLimit: null });

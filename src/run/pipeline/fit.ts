@@ -5,7 +5,7 @@ import { reverieError } from '../../core/errors.js';
 import type { Fact, Report } from '../../core/report.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/environments.js';
-import { planDream, skillOf } from '../../training/settings.js';
+import { planDream, skillOf, TOLERANCE } from '../../training/settings.js';
 import type { FitNote, HeldOutFigures, HeldOutReport } from '../../worldmodel/dynamics.js';
 import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { deviceText, fitWorkers, trainingDevice } from '../device.js';
@@ -81,8 +81,6 @@ export async function fitJob(context: JobContext) {
   }
 }
 
-/** What a linear model may explain beyond the network before that is a fault: below it both explain the same. */
-const HARDLY_WORSE = 0.02;
 /** Below this share explained, an element is not known. */
 const UNKNOWN = 0.5;
 
@@ -109,7 +107,7 @@ function faultsOf({ elements, membersAtMaxEpochs, members, maxEpochs }: HeldOutR
     .toSorted((a, b) => a.model - b.model)
     .flatMap(({ element, model, simple }) => {
       const own = formatPercent(Math.max(0, model));
-      if (model < simple - HARDLY_WORSE)
+      if (model < simple - TOLERANCE)
         return [`${element}: a simple model explains more (${formatPercent(simple)} against ${own})`];
       if (model >= UNKNOWN) return [];
       return [`${element}: hardly explained (${own}): noise, too few records, or something that is not observed`];
