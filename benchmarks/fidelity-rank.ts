@@ -106,7 +106,13 @@ function measurementOf(judged: readonly Judged[], seeds: readonly number[]): Mea
     low,
     high,
     n: seeds.length,
-    raw: { scenarios, judged, transitionErrorOfTools: TRANSITION_ERROR, seeds },
+    // Ladders are in the study's file.
+    raw: {
+      scenarios,
+      judged: judged.map(({ ladder: _, ...one }) => one),
+      transitionErrorOfTools: TRANSITION_ERROR,
+      seeds,
+    },
   };
 }
 

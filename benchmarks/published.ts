@@ -1,7 +1,7 @@
 // Each learner of ours against a reference implementation: the same body of Gymnasium, settings, budget and seeds. Cases are kept one by
 // one, those of the reference with their versions (study-cases.ts), so that a study goes on where it was and nobody runs a reference
-// twice. REVERIE_BENCH_BODIES, REVERIE_BENCH_LEARNERS and REVERIE_BENCH_SEEDS (comma-separated; 0 to 19) choose what a sitting measures. After a
-// change of a learner its lines leave the file, to be measured anew.
+// twice. REVERIE_BENCH_BODIES, REVERIE_BENCH_LEARNERS and REVERIE_BENCH_SEEDS (comma-separated; 0 to 19) choose what a sitting measures.
+// After a change of a learner its lines leave the file, to be measured anew.
 
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';

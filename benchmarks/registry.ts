@@ -212,7 +212,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'fidelity.rank': {
     title:
-      "Ladders of policies in world models and for real: Spearman's rank correlation of their returns, the worst scenario (raw: every scenario, Kendall, Pearson, MMRV, regret, returns)",
+      "Ladders of policies in world models and for real: Spearman's rank correlation of their returns, the worst scenario (raw: every scenario, Pearson, MMRV, regret)",
     unit: "Spearman's rho",
     baseline: 'the real environment, or the exact rules of the domain',
     load: () => import('./fidelity-rank.js'),

@@ -192,7 +192,7 @@ export interface DreamPlan {
 
 /** Below this share of the variance explained, a model is not simulated with. */
 const LEAST_SKILL = 0.5;
-/** A simple model may explain so much more: members are chosen by absolute errors, and by squared ones a few rows that cannot be told decide. */
+/** A simple model may explain so much more: members are chosen by absolute errors, where by squared ones a few unpredictable rows decide. */
 export const TOLERANCE = 0.05;
 /** On rows of a newer policy than the model has seen, before the refit that learns from them. */
 const LEAST_UNSEEN = 0;

@@ -90,8 +90,8 @@ function memberOutput(params: Record<string, Value>, x: Value, shape: MemberShap
 
 /**
  * Losses of a member's output against normalised targets [rows, outputDim] and ends [rows, 1] (0 or 1): mean negative log-likelihood
- * without its constant, doubled as in PETS, (y - mean)^2 / var + logVar; squared and absolute error per output, [outputDim]; and mean
- * cross-entropy of the termination head, where there is one. Targets count by `weights` [outputDim].
+ * without its constant, doubled as in PETS, (y - mean)^2 / var + logVar; errors [rows, outputDim]; and mean cross-entropy of the
+ * termination head, where there is one. Targets count by `weights` [outputDim].
  */
 function memberLosses(
   { mean, logVar, logit }: ReturnType<typeof memberOutput>,
@@ -102,8 +102,7 @@ function memberLosses(
   const crossEntropy = logit && reduceMean(sub(softplus(logit), mul(logit, terminated)));
   const error = sub(mean, target);
   const nll = add(mul(square(error), exp(neg(logVar))), logVar);
-  const [squaredError, absoluteError] = [reduceMean(square(error), [0]), reduceMean(abs(error), [0])];
-  return { nll: reduceMean(mul(nll, weights)), squaredError, absoluteError, crossEntropy };
+  return { nll: reduceMean(mul(nll, weights)), error, crossEntropy };
 }
 
 /**
@@ -444,8 +443,8 @@ function judgingGraph(shape: MemberShape, config: EnsembleConfig): Graph {
   const weights = graph.input('weights', 'float32', [shape.outputDim]);
   const losses = memberLosses(output, targets, terminated, weights);
   graph.output('nll', losses.nll);
-  graph.output('squaredError', losses.squaredError);
-  graph.output('absoluteError', losses.absoluteError);
+  graph.output('squaredError', reduceMean(square(losses.error), [0]));
+  graph.output('absoluteError', reduceMean(abs(losses.error), [0]));
   if (losses.crossEntropy) graph.output('crossEntropy', losses.crossEntropy);
   return graph;
 }
