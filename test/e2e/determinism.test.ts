@@ -1,5 +1,6 @@
 // One worker, four workers and a run that was killed again and again end with the same bytes.
 
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
@@ -37,9 +38,13 @@ describe('a training run', () => {
     let args = ['train', ...SMOKE, '--workers', '4', '--out', 'killed'];
     for (let attempt = 0; attempt <= KILLS + 1; attempt++) {
       const { child, outcome } = startReverie(args, folder);
-      const timer = setTimeout(() => child.kill('SIGKILL'), attempt < KILLS ? 1500 + rng.int(1500) : 120_000);
+      const timer = setInterval(() => {
+        if (attempt === KILLS || !existsSync(join(out, 'checkpoint', 'checkpoint.json'))) return;
+        clearInterval(timer);
+        setTimeout(() => child.kill('SIGKILL'), rng.int(600));
+      }, 20);
       const { code, signal, stderr } = await outcome;
-      clearTimeout(timer);
+      clearInterval(timer);
       if (code === 0) break;
       expect(`${signal}${stderr}`).toBe('SIGKILL');
       kills++;
