@@ -35,6 +35,17 @@ export interface Selector {
   restore(state: SelectorState): void;
 }
 
+/** The state of a selector of a ring, for one of a buffer that holds its newest `rows` alone, oldest first. */
+export function stateOfNewest(
+  state: SelectorState,
+  { size, capacity, inserted }: Pick<RowStore, 'size' | 'capacity'> & { readonly inserted: number },
+  rows: number,
+): SelectorState {
+  const first = (size < capacity ? 0 : inserted % capacity) + size - rows;
+  const newest = (values: Float64Array) => Float64Array.from({ length: rows }, (_, i) => values[(first + i) % size]);
+  return { ...state, arrays: Object.fromEntries(Object.entries(state.arrays).map(([key, of]) => [key, newest(of)])) };
+}
+
 export class UniformSelector implements Selector {
   readonly kind = 'uniform';
 

@@ -159,6 +159,7 @@ async function describe(request: SynthesisRequest | DrawnSynthesisRequest, plan:
     horizon: settings.horizon,
     propagation: settings.propagation ?? null,
     disagreementLimit: settings.disagreementLimit ?? null,
+    range: settings.range ? `${settings.range.low} to ${settings.range.high}` : null,
     // Another device rounds in another way.
     ...(device && { device: `${device.kind} ${device.precision}` }),
   };

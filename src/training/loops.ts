@@ -11,7 +11,7 @@ import type { Demonstrations } from '../rl/bc.js';
 import { PLANNED } from '../rl/icem.js';
 import type { PlanningLearner, ReplayLearner, Rollout, RolloutLearner } from '../rl/learner.js';
 import type { Collected } from './collector.js';
-import { share, type Training, type TrainingParts } from './training.js';
+import { share, type Training } from './training.js';
 
 /** Gradient steps per ONNX Runtime call: short enough for the progress bar and Ctrl-C, long enough to hide the call. */
 const UPDATES_PER_CALL = 50;
@@ -60,7 +60,10 @@ function byReplay(training: Training, learner: ReplayLearner): Promise<void> {
     }
     const { batch } = await training.collect(learner.policy(), rng.split('live'));
     if (generator?.isDue(training.parts.real)) await training.generate(generator, rng.split('generate'));
-    await updates.learn(Math.round(batch.rows * updatesPerStep), generator?.realRatio ?? 1, rng.split('learn'));
+    // Whole updates, of which a fraction a step loses none.
+    const { realSteps } = training.counters;
+    const count = Math.floor(realSteps * updatesPerStep) - Math.floor((realSteps - batch.rows) * updatesPerStep);
+    await updates.learn(count, generator?.realRatio ?? 1, rng.split('learn'));
   });
 }
 
@@ -78,12 +81,14 @@ function byDreaming(training: Training, learner: ReplayLearner): Promise<void> {
 
     const { world } = training.parts;
     if (world) await training.fit(rng.split('fit'));
+    const planned = world && training.planDream();
     // In a model without skill nothing is simulated: the learner takes as many steps on real rows.
-    const plan = world && training.dreamPlan.isOpen ? training.dreamPlan : undefined;
+    const plan = planned?.isOpen ? planned : undefined;
     const phase = training.ports.phase(plan ? 'dream and learn' : 'learn', updatesPerRound, 'updates');
     for (let cycle = 0; cycle < cyclesPerRound; cycle++) {
       const stream = rng.split('cycle', cycle);
-      if (plan) await training.dream(learner.policySnapshot(), share(plan.starts, cycle, cyclesPerRound), stream);
+      const starts = plan ? share(plan.starts, cycle, cyclesPerRound) : 0;
+      if (plan && starts > 0) await training.dream(learner.policySnapshot(), starts, stream, plan);
       // Where every branch was cut at its first step there is nothing simulated to learn from.
       const realRatio = plan && training.parts.synthetic.size > 0 ? plan.realRatio : 1;
       const count = share(updatesPerRound, cycle, cyclesPerRound);
@@ -137,7 +142,8 @@ function byRollouts(training: Training, learner: RolloutLearner): Promise<void> 
  */
 async function byPlanning(training: Training, learner: PlanningLearner): Promise<void> {
   const round = async (rng: Rng) => {
-    if (training.knowsNothing()) await training.collectAtRandom(rng.split('live'));
+    // A policy that was given knows the way, but not the world that a planner plans in.
+    if (training.parts.real.size === 0) await training.collectAtRandom(rng.split('live'));
     else await training.collect(learner.planner(await training.model(rng.split('first fit'))), rng.split('live'));
 
     await training.fit(rng.split('fit'));
@@ -174,9 +180,6 @@ function picked(column: Float32Array, rows: readonly number[], width: number): F
 
 /** Gradient steps on batches drawn from all rows so far, with an exact share of real ones. */
 class ReplayUpdates {
-  private mixture:
-    | { readonly of: TrainingParts; readonly realRatio: number; readonly sampler: MixtureSampler }
-    | undefined;
   private stacked: TransitionBatch | undefined;
 
   constructor(
@@ -199,8 +202,13 @@ class ReplayUpdates {
     onDone: (updates: number) => void = () => {},
   ): Promise<void> {
     const { learner, training } = this;
-    const sampler = this.samplerOf(realRatio);
-    learner.standardise?.(training.parts[realRatio > 0 ? 'real' : 'synthetic'].rows().obs);
+    const { real, synthetic, selectors } = training.parts;
+    const sampler = new MixtureSampler({
+      real: { buffer: real, selector: selectors.real! },
+      synthetic: { buffer: synthetic, selector: selectors.synthetic! },
+      realRatio,
+    });
+    learner.standardise?.((realRatio > 0 ? real : synthetic).rows().obs);
     const { batchSize } = learner.config;
     for (let done = 0, call = 0; done < updates; call++) {
       const steps = Math.min(UPDATES_PER_CALL, updates - done);
@@ -216,21 +224,6 @@ class ReplayUpdates {
       await new Promise((resolve) => setImmediate(resolve));
       training.ports.signal.throwIfAborted();
     }
-  }
-
-  /** Of the buffers as they are now: that of simulated rows is another one once old dreams have left it. */
-  private samplerOf(realRatio: number): MixtureSampler {
-    const { parts } = this.training;
-    const { real, synthetic, selectors } = parts;
-    if (this.mixture?.of !== parts || this.mixture.realRatio !== realRatio) {
-      const sampler = new MixtureSampler({
-        real: { buffer: real, selector: selectors.real! },
-        synthetic: { buffer: synthetic, selector: selectors.synthetic! },
-        realRatio,
-      });
-      this.mixture = { of: parts, realRatio, sampler };
-    }
-    return this.mixture.sampler;
   }
 
   /** Whether the selectors go by errors. */

@@ -28,7 +28,7 @@ export interface ModelTrial {
   readonly doubt: number | null;
 }
 
-/** Stretches at most, and at least for a figure. */
+/** Stretches at most, and at least for any figure. */
 const WINDOWS = 256;
 const LEAST_WINDOWS = 16;
 
@@ -39,17 +39,18 @@ const LONGEST = 50;
 const NEAR = 0.3;
 const SHARE_NEAR = 0.8;
 
-/** Elements whose deviation is below this, relative to their size, never change. */
+/** Elements whose deviation is below this, relative to their size or, below 1, as it is, never change. */
 const STILL = 1e-6;
 
-/** @throws what the model throws, but for values that run off to infinity */
+/** Undefined of too few rows. @throws what the model throws, but for values that run off to infinity */
 export async function tryModel(
   model: VectorDynamics,
   real: ReplayBuffer,
   { from, rng }: TrialOptions,
-): Promise<ModelTrial> {
+): Promise<ModelTrial | undefined> {
   const oldest = real.inserted - real.size;
   const first = Math.max(0, from - oldest);
+  if (real.size - first < LEAST_WINDOWS) return undefined;
   const newest = real.slice(first, real.size - first);
   const { obsDim, actionDim } = real;
   const stretches = stretchesOf(newest, real.size - first);
@@ -64,7 +65,7 @@ export async function tryModel(
   let [trustedSteps, longest, isTrusted] = [0, 0, true];
   for (let step = 1; step <= LONGEST; step++) {
     const living = Uint32Array.from(held.keys()).filter((i) => held[i].steps >= step);
-    if (living.length < Math.min(LEAST_WINDOWS, stretches.length)) break;
+    if (living.length < LEAST_WINDOWS) break;
     if (living.length < held.length) {
       carry = model.pick(carry, living);
       [held, near] = [Array.from(living, (i) => held[i]), Array.from(living, (i) => near[i])];
@@ -78,6 +79,7 @@ export async function tryModel(
     const imagined = await (async () => model.imagine(carry, action, stream, options))().catch(ranOff);
     if (imagined === undefined) {
       isTrusted = false;
+      if (step === 1) firstStep = { r2: -1, rewardR2: -1, doubt: null };
       break;
     }
     carry = imagined.carry;
@@ -94,6 +96,17 @@ export async function tryModel(
     if (isTrusted) trustedSteps = step;
   }
   return { windows: stretches.length, longest, trustedSteps, ...firstStep };
+}
+
+/**
+ * What is known after another trial. One that ended with its stretches, and not where the model strayed, takes nothing from an earlier one
+ * that saw longer ones.
+ */
+export function withTrial(known: ModelTrial | undefined, tried: ModelTrial | undefined): ModelTrial | undefined {
+  if (tried === undefined || known === undefined) return tried ?? known;
+  const { trustedSteps, longest } = known;
+  const isCutShort = tried.trustedSteps === tried.longest && tried.longest < trustedSteps;
+  return isCutShort ? { ...tried, trustedSteps, longest } : tried;
 }
 
 /** Undefined where the model ran off to infinity. */
@@ -166,12 +179,11 @@ function explained(real: Float32Array, foreseen: Float32Array, j: number, width:
 function varianceOf(values: Float32Array, j: number, width: number): number {
   const rows = values.length / width;
   let [sum, squares] = [0, 0];
-  for (let at = j; at < values.length; at += width) {
-    sum += values[at];
-    squares += values[at] ** 2;
-  }
-  const variance = squares / rows - (sum / rows) ** 2;
-  return variance > STILL * Math.max(squares / rows, STILL) ? variance : 0;
+  for (let at = j; at < values.length; at += width) sum += values[at];
+  const mean = sum / rows;
+  for (let at = j; at < values.length; at += width) squares += (values[at] - mean) ** 2;
+  const variance = squares / rows;
+  return Math.sqrt(variance) > STILL * Math.max(1, Math.abs(mean)) ? variance : 0;
 }
 
 function percentile(values: Float32Array, share: number): number {

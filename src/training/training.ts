@@ -6,7 +6,7 @@ import type { VectorEnvironment } from '../core/environment.js';
 import type { Policy, PolicySnapshot } from '../core/policy.js';
 import { Rng } from '../core/rng.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
-import type { Selector } from '../replay/selectors.js';
+import { type Selector, stateOfNewest } from '../replay/selectors.js';
 import type { Source } from '../replay/transition.js';
 import type { LearnedFrom } from '../rl/checkpoint.js';
 import { evaluatePolicy, type ReturnSummary, summariseReturns } from '../rl/evaluate.js';
@@ -63,7 +63,6 @@ export class Training {
   readonly worldModelVersions: string[] = [];
   private readonly root: Rng;
   private made: TrainingParts;
-  private plan: DreamPlan | undefined;
   private stepsBeforeRound = 0;
 
   constructor(
@@ -126,15 +125,14 @@ export class Training {
       this.forgetOldDreams();
       this.tell('fit', { ...fit });
     }
-    const { realRatio } = this.parts;
-    this.plan = this.world.plan(realRatio, this.parts.real.inserted);
-    this.tell('plan', { ...this.plan, trial: this.world.state.evidence.trial });
   }
 
-  /** How the round is simulated, as the last `fit` settled it. */
-  get dreamPlan(): DreamPlan {
-    if (this.plan === undefined) throw new Error('A plan before the first fit: a defect of the loop.');
-    return this.plan;
+  /** How a round is simulated in the model of the moment, and whether at all. */
+  planDream(): DreamPlan {
+    const { realRatio, real } = this.parts;
+    const plan = this.world.plan(realRatio, real.inserted);
+    this.tell('plan', { ...plan, trial: this.world.state.evidence.trial });
+    return plan;
   }
 
   /** Fits `generator` to the real rows and draws from it into the synthetic buffer. */
@@ -159,8 +157,9 @@ export class Training {
     if (old === 0) return;
     const rest = synthetic.newest(synthetic.size - old);
     // On-policy learners draw nothing from replay.
-    const chosen = selectorOf === undefined ? selectors : { ...selectors, synthetic: selectorOf(rest) };
-    this.made = { ...this.parts, synthetic: rest, selectors: chosen };
+    const chosen = selectorOf && { ...selectors, synthetic: selectorOf(rest) };
+    chosen?.synthetic.restore(stateOfNewest(selectors.synthetic!.state(), synthetic, rest.size));
+    this.made = { ...this.parts, synthetic: rest, selectors: chosen ?? selectors };
   }
 
   /** The world model of the moment; fitted first where there is none yet, as in a run that goes on with given records. */
@@ -170,9 +169,8 @@ export class Training {
   }
 
   /** Dreams branches of `policy` from `starts` real states into the synthetic buffer. */
-  async dream(policy: PolicySnapshot, starts: number, rng: Rng): Promise<void> {
-    if (starts === 0) return;
-    const dreamed = this.world.dream(policy, this.parts, starts, rng, this.dreamPlan, this.ports.signal);
+  async dream(policy: PolicySnapshot, starts: number, rng: Rng, plan: DreamPlan): Promise<void> {
+    const dreamed = this.world.dream(policy, this.parts, starts, rng, plan, this.ports.signal);
     const { counts, horizon, seconds } = await dreamed;
     this.counters.syntheticSteps += counts.rows;
     this.tell('dream', { ...counts, horizon, seconds });
@@ -195,15 +193,14 @@ export class Training {
   /** Real episodes with the policy of the moment, not counted as training steps. */
   async evaluate(policy: Policy = this.parts.learner.policy()): Promise<void> {
     const { train, eval: options } = this.settings;
-    const { realSteps } = this.counters;
+    const { realSteps, updates } = this.counters;
+    const by = this.settings.offlineUpdates === undefined ? { realSteps } : { realSteps, updates };
     const { returns, lengths } = await evaluatePolicy(this.parts.evalEnv, policy, {
       episodes: train.evalEpisodes,
-      seed: this.root.split('evaluate', realSteps).uint32(),
+      seed: this.root.split('evaluate', ...Object.values(by)).uint32(),
       deterministic: options.deterministic,
       signal: this.ports.signal,
     });
-    const { updates } = this.counters;
-    const by = this.settings.offlineUpdates === undefined ? { realSteps } : { realSteps, updates };
     const result = { ...by, ...summariseReturns(returns, lengths) };
     this.evaluations.push(result);
     this.tell('eval', { return: result.meanReturn, std: result.stdReturn, length: result.meanLength });

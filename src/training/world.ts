@@ -7,10 +7,11 @@ import type { Rng } from '../core/rng.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
 import { fitDiffusion } from '../rl/synther.js';
 import { drawStarts, type RolloutCounts } from '../synth/rollout/plan.js';
-import { cutAtRange, observedRange, RolloutPool } from '../synth/rollout/pool.js';
+import { RolloutPool } from '../synth/rollout/pool.js';
 import type { DynamicsKind, StoredDynamics } from '../worldmodel/dynamics.js';
 import { dynamicsKinds, loadWorldModel } from '../worldmodel/kinds.js';
-import { type ModelTrial, tryModel } from './model-trial.js';
+import { observedRange } from '../worldmodel/seen-range.js';
+import { type ModelTrial, tryModel, withTrial } from './model-trial.js';
 import {
   type DreamPlan,
   type DreamSettings,
@@ -107,7 +108,7 @@ export class DreamWorld {
     if (kind.fit === undefined) this.model ??= await loadWorldModel(modelFolder!);
     const tried = this.model && real.inserted > this.known.fittedAt ? await this.tryOut(real, rng) : undefined;
     const { skill } = this.known.evidence;
-    const trial = tried ?? this.known.evidence.trial;
+    const trial = withTrial(this.known.evidence.trial, tried);
     this.known = { ...this.known, evidence: { trial, skill } };
     if (kind.fit === undefined || !isRefitDue(this.settings, this.known, real.inserted)) return undefined;
     const fitted = await this.refit(real, kind as FittingKind, rng, ports);
@@ -116,7 +117,7 @@ export class DreamWorld {
   }
 
   /** The model against the real rows collected since it was fitted. */
-  private tryOut(real: ReplayBuffer, rng: Rng): Promise<ModelTrial> {
+  private tryOut(real: ReplayBuffer, rng: Rng): Promise<ModelTrial | undefined> {
     return tryModel(this.current(), real, { from: this.known.fittedAt, rng: rng.split('try') });
   }
 
@@ -172,7 +173,7 @@ export class DreamWorld {
     const started = performance.now();
     const { horizon } = plan;
     const { propagation, chunkRows: chunkSize } = this.settings;
-    const simulated = await this.pool.branchedRollouts(
+    const { batch, provenance, counts } = await this.pool.branchedRollouts(
       {
         ...drawStarts(real, starts, rng.split('starts')),
         ...this.provenance(plan),
@@ -181,13 +182,11 @@ export class DreamWorld {
         horizon,
         propagation,
         chunkSize,
+        range: observedRange(real.rows(), real.obsDim, this.settings.range),
         rng: rng.split('rollouts'),
       },
       { signal },
     );
-    const { range } = this.settings;
-    const { batch, provenance, counts } =
-      range === null ? simulated : cutAtRange(simulated, observedRange(real, range));
     synthetic.append(batch, provenance);
     this.nextEpisode += counts.episodes;
     return { counts, horizon, seconds: (performance.now() - started) / 1000 };

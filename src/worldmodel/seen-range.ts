@@ -22,9 +22,12 @@ export interface ObservedRange {
   readonly high: Float32Array;
 }
 
-interface SeenRows {
+interface SeenObservations {
   readonly obs: Float32Array;
   readonly nextObs: Float32Array;
+}
+
+interface SeenRows extends SeenObservations {
   readonly reward: Float32Array;
   readonly terminated: Uint8Array;
 }
@@ -35,29 +38,41 @@ const TAIL = 0.05;
 const ROUNDING = 1e-6;
 
 /** Of one row or more. */
-export function seenRange({ obs, nextObs, reward, terminated }: SeenRows, obsDim: number): SeenRange {
-  const low = new Float32Array(obsDim).fill(Number.POSITIVE_INFINITY);
-  const high = new Float32Array(obsDim).fill(Number.NEGATIVE_INFINITY);
-  for (const values of [obs, nextObs]) widen(low, high, values);
+export function seenRange({ reward, terminated, ...observed }: SeenRows, obsDim: number): SeenRange {
+  const { low, high } = bounds(observed, obsDim);
   const ranked = reward.slice().sort();
   const tail = Math.floor(TAIL * (ranked.length - 1));
   const [lowReward, highReward] = [ranked[tail], ranked[ranked.length - 1 - tail]];
   return { low: Array.from(low), high: Array.from(high), lowReward, highReward, ends: terminated.includes(1) };
 }
 
-function widen(low: Float32Array, high: Float32Array, values: Float32Array): void {
-  for (let at = 0; at < values.length; at++) {
-    const j = at % low.length;
-    if (values[at] < low[j]) low[j] = values[at];
-    if (values[at] > high[j]) high[j] = values[at];
+function bounds({ obs, nextObs }: SeenObservations, obsDim: number): ObservedRange {
+  const low = new Float32Array(obsDim).fill(Number.POSITIVE_INFINITY);
+  const high = new Float32Array(obsDim).fill(Number.NEGATIVE_INFINITY);
+  for (const values of [obs, nextObs]) {
+    for (let at = 0; at < values.length; at++) {
+      const j = at % obsDim;
+      if (values[at] < low[j]) low[j] = values[at];
+      if (values[at] > high[j]) high[j] = values[at];
+    }
   }
+  return { low, high };
+}
+
+/** The range of one row or more, widened as `widenedRange` does; undefined for a margin of null. */
+export function observedRange(
+  rows: SeenObservations,
+  obsDim: number,
+  margin: number | null,
+): ObservedRange | undefined {
+  return margin === null ? undefined : widenedRange(bounds(rows, obsDim), margin);
 }
 
 /**
  * The range widened by `margin` of its width on either side, and by what rounding may move: an element that never changed has
  * one value, about.
  */
-export function widenedRange(seen: Pick<SeenRange, 'low' | 'high'>, margin: number): ObservedRange {
+export function widenedRange(seen: Readonly<Record<'low' | 'high', ArrayLike<number>>>, margin: number): ObservedRange {
   const [low, high] = [Float32Array.from(seen.low), Float32Array.from(seen.high)];
   const width = high.map((value, j) => value - low[j]);
   const beyond = (value: number, j: number) => margin * width[j] + ROUNDING * Math.max(1, Math.abs(value));

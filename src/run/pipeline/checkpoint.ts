@@ -108,7 +108,7 @@ export async function loadRun(folder: string, context: JobContext, ports: Traini
     const ours = told(scenario.config.name, scenario.hash, seed);
     throw reverieError('STATE_MISMATCH', {
       problem: `Checkpoint "${folder}" was made by ${theirs}; this run is ${ours}.`,
-      hint: 'Resume with the scenario, overrides and seed of the checkpoint, or start anew from its policy with --from in another folder.',
+      hint: 'Resume with the scenario, overrides and seed of the checkpoint, or start anew from its policy with --checkpoint in another folder.',
     });
   }
   const fresh = await newTraining(context, ports);

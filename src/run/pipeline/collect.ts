@@ -98,14 +98,15 @@ async function begun(
   folder: string,
 ): Promise<Recording> {
   const { collect, name } = scenario.config;
-  const root = Rng.fromSeed(seed);
+  // Not the episodes of a training run of the same seed: what is collected may be what a model is judged by.
+  const root = Rng.fromSeed(seed).split('collect');
   const collector = new Collector(env, name, root.split('episodes'), seed);
   if (resume) await recoverFolder(folder);
   if (!resume || !existsSync(folder)) {
     metrics.rewind({ bytes: 0, wallSeconds: 0 });
     const [obsDim, actionDim] = [rowSize(env.observationSpace), rowSize(env.actionSpace)];
     const buffer = new ReplayBuffer({ capacity: collect.steps, obsDim, actionDim, source: 'real' });
-    return { collector, policy, rng: root.split('collect'), buffer, episodes: [] };
+    return { collector, policy, rng: root.split('actions'), buffer, episodes: [] };
   }
   const saved = readSealed(join(folder, 'recording.json'), recordingSchema);
   const buffer = await ReplayBuffer.load(join(folder, 'real'), { capacity: collect.steps });

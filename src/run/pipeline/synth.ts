@@ -18,6 +18,7 @@ import { saveRollouts, synthesizeToJournal } from '../../synth/synthesize.js';
 import { tryModel } from '../../training/model-trial.js';
 import { planDream } from '../../training/settings.js';
 import type { StoredDynamics } from '../../worldmodel/dynamics.js';
+import { observedRange } from '../../worldmodel/seen-range.js';
 import { deviceText, rolloutWorkers } from '../device.js';
 import { vectorSet } from '../evaluation-set.js';
 import { formatCount, formatRate } from '../format.js';
@@ -42,12 +43,12 @@ async function synthesized(context: JobContext, env: VectorEnvironment, model: S
   const { scenario, metrics, device } = context;
   const { rollout, synth } = scenario.config;
   const policy = await actor(context, env);
-  const { horizon, disagreementLimit, propagation, chunkRows } = rollout;
+  const { horizon, disagreementLimit, range, propagation, chunkRows } = rollout;
   const evaluationSet = await vectorSet(context, {
     policies: { agent: policy.version, dream: model.modelVersion },
     given: ['data'],
     settings: {
-      ...{ horizon, disagreementLimit, propagation, chunkRows },
+      ...{ horizon, disagreementLimit, range, propagation, chunkRows },
       ...{ starts: synth.starts, episodes: synth.episodes },
     },
   });
@@ -68,7 +69,7 @@ async function synthesized(context: JobContext, env: VectorEnvironment, model: S
     metrics.write({ kind: 'dream', ...counts, transitionsPerSecond: perSecond });
     const rows = [
       ['simulated', `${formatCount(counts.rows)} transitions, ${formatRate(perSecond, 'transitions')}`],
-      ['cut by disagreement', `${formatCount(counts.doubted)} branches`],
+      ['cut short', `${formatCount(counts.doubted)} branches, by disagreement or beyond the range of the records`],
       ['model', model.modelVersion.slice(0, 12)],
       ['data', data],
       ...datasets.map((path) => ['dataset', path] as const),
@@ -104,6 +105,7 @@ async function requestOf(context: JobContext, env: VectorEnvironment, real: Repl
     starts: drawnStarts(real, synth.starts, rng.split('starts')),
     horizon: synth.episodes ? episodeSteps(env) : horizon,
     ...{ propagation: rollout.propagation, disagreementLimit, chunkSize: rollout.chunkRows },
+    range: observedRange(real.rows(), real.obsDim, rollout.range),
     ...{ rng: rng.split('rollouts'), scenario: name, seed },
   };
 }

@@ -11,6 +11,7 @@ import { moved, poolTask, unshareBytes } from '../../core/pool-task.js';
 import { Rng, type RngState } from '../../core/rng.js';
 import type { StopFlag } from '../../core/threads.js';
 import type { ModelPlace, VectorDynamics, WholeRolloutAnswer, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
+import { isWithin } from '../../worldmodel/seen-range.js';
 import { encodeRecord, payloadOf } from '../journal.js';
 import {
   type ChunkTask,
@@ -67,7 +68,7 @@ export async function rolloutChunk(
     obs = pickRows(imagined.observation, running, obsDim);
     branch = running.map((row) => branch[row]);
   }
-  return recorder.finish();
+  return cutAtRange(recorder.finish(), settings);
 }
 
 /** What a step means for a row's branch; a row whose prediction is doubted is not kept (MACURA, 2405.19014). */
@@ -228,7 +229,8 @@ export async function wholeChunk(
     actRng: (step) => rng.split('act', step),
     modelRng: (step) => rng.split('model', step),
   });
-  return answer === undefined || answer.nonFinite > 0 ? undefined : chunkOf(answer, task);
+  if (answer === undefined || answer.nonFinite > 0) return undefined;
+  return cutAtRange(chunkOf(answer, task), settings);
 }
 
 function chunkOf(answer: WholeRolloutAnswer, { index, parent, firstEpisode }: ChunkTask): RolloutChunk {
@@ -248,6 +250,53 @@ function chunkOf(answer: WholeRolloutAnswer, { index, parent, firstEpisode }: Ch
     ...(logProb && { logProb }),
     counts: { episodes: parent.length, rows, ...ended },
   };
+}
+
+/**
+ * The rows before each branch leaves the range, so that a model that runs off takes no learner along; the last of a branch that is
+ * cut is truncated. The same object where none is.
+ */
+export function cutAtRange(chunk: RolloutChunk, { horizon, range }: ChunkTask['settings']): RolloutChunk {
+  if (range === undefined) return chunk;
+  const { episode, step, terminated, counts } = chunk;
+  const kept: number[] = [];
+  const truncated = chunk.truncated.slice();
+  // Of the branches that are cut: how they would have ended otherwise, but by doubt.
+  let [over, ended, expired] = [Number.NaN, 0, 0];
+  for (let row = 0; row < chunk.rows; row++) {
+    const isOver = episode[row] === over;
+    if (!isOver && isWithin(chunk.nextObs, row, range)) {
+      kept.push(row);
+      continue;
+    }
+    if (terminated[row]) ended++;
+    else if (step[row] + 1 === horizon) expired++;
+    if (isOver) continue;
+    over = episode[row];
+    if (row > 0 && episode[row - 1] === over) truncated[row - 1] = 1;
+  }
+  if (kept.length === chunk.rows) return chunk;
+  const rows = Uint32Array.from(kept);
+  const columns = Object.entries({ ...chunk, truncated }).filter(([, value]) => ArrayBuffer.isView(value));
+  const picked = columns.map(([name, value]) => [name, pick(value as Float32Array, rows, chunk.rows)]);
+  return {
+    ...{ ...chunk, ...Object.fromEntries(picked), rows: rows.length },
+    counts: {
+      ...counts,
+      rows: rows.length,
+      terminated: counts.terminated - ended,
+      outOfHorizon: counts.outOfHorizon - expired,
+      doubted: counts.doubted + ended + expired,
+    },
+  };
+}
+
+/** Rows of a column of `of` rows. */
+function pick(values: Float32Array, rows: Uint32Array, of: number): Float32Array {
+  const width = values.length / of;
+  const picked = new (values.constructor as Float32ArrayConstructor)(rows.length * width);
+  for (let to = 0; to < rows.length; to++) copyRow(values, rows[to], picked, to, width);
+  return picked;
 }
 
 /** A pool serves one training run, or a few that take turns. */

@@ -9,6 +9,7 @@ import { rowSize } from '../../env/space-values.js';
 import type { ReplayBuffer } from '../../replay/buffer.js';
 import type { Provenance, TransitionBatch } from '../../replay/transition.js';
 import type { Propagation, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
+import type { ObservedRange } from '../../worldmodel/seen-range.js';
 
 /** Start states with their ids. */
 export interface Starts {
@@ -94,6 +95,8 @@ interface RolloutSettings {
    * the branch's row before it becomes truncated (MACURA, 2405.19014).
    */
   readonly disagreementLimit?: number;
+  /** A branch ends before an observation outside, in the same way. */
+  readonly range?: ObservedRange;
 }
 
 /** A branch from each of many given states. The same request with the same streams gives the same bytes, however it is run. */
@@ -126,7 +129,7 @@ export interface RolloutCounts {
   readonly rows: number;
   readonly terminated: number;
   readonly outOfHorizon: number;
-  /** Ended because the ensemble disagreed. */
+  /** Ended because the ensemble disagreed, or the next observation lay outside the range. */
   readonly doubted: number;
 }
 
@@ -214,11 +217,11 @@ export class RolloutPlan {
   }
 }
 
-function settingsOf({ horizon, propagation, disagreementLimit }: RolloutSettings): RolloutSettings {
+function settingsOf({ horizon, propagation, disagreementLimit, range }: RolloutSettings): RolloutSettings {
   if (disagreementLimit !== undefined && !(disagreementLimit >= 0)) {
     invalid(`disagreementLimit is ${disagreementLimit}.`, 'Give a number >= 0, or leave it out for no limit.');
   }
-  return { horizon: wholeNumber('horizon', horizon, 1), propagation, disagreementLimit };
+  return { horizon: wholeNumber('horizon', horizon, 1), propagation, disagreementLimit, range };
 }
 
 function wholeNumber(name: string, value: number, least: number): number {

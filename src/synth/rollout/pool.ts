@@ -1,13 +1,11 @@
-// Chunks of a job joined to one batch with its provenance, and cut where a simulation left what was ever really seen.
+// Runs the chunks of a job, in this thread, on worker threads or on a device, and joins them to one batch with its provenance.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { reverieError } from '../../core/errors.js';
 import { WorkerPool, type WorkerPoolOptions } from '../../core/pool.js';
 import { inOrder, type PoolTask, shareBytes } from '../../core/pool-task.js';
-import type { ReplayBuffer } from '../../replay/buffer.js';
-import type { Provenance, TransitionBatch } from '../../replay/transition.js';
+import type { Provenance } from '../../replay/transition.js';
 import type { ModelPlace } from '../../worldmodel/dynamics.js';
-import { isWithin, type ObservedRange, seenRange, widenedRange } from '../../worldmodel/seen-range.js';
 import {
   type ChunkInput,
   type ChunkRecord,
@@ -102,66 +100,6 @@ function joined<T extends Column>(parts: readonly T[], type: new (length: number
     at += part.length;
   }
   return out;
-}
-
-/** The range of the real observations, widened by `margin` of its width on either side. */
-export function observedRange(real: ReplayBuffer, margin: number): ObservedRange {
-  return widenedRange(seenRange(real.rows(), real.obsDim), margin);
-}
-
-/**
- * The rows before each branch leaves the range, so that a model that runs off takes no learner along; the last of a branch that is
- * cut is truncated. The same object where none is.
- */
-export function cutAtRange(result: RolloutResult, range: ObservedRange): RolloutResult {
-  const { batch, provenance, counts } = result;
-  const { episode } = provenance;
-  const kept: number[] = [];
-  const truncated = batch.truncated.slice();
-  let [cut, over, ended] = [0, Number.NaN, 0];
-  for (let row = 0; row < batch.rows; row++) {
-    const isOver = episode[row] === over;
-    if (!isOver && isWithin(batch.nextObs, row, range)) {
-      kept.push(row);
-      continue;
-    }
-    ended += batch.terminated[row];
-    if (isOver) continue;
-    over = episode[row];
-    cut++;
-    if (row > 0 && episode[row - 1] === over) truncated[row - 1] = 1;
-  }
-  if (cut === 0) return result;
-  const rows = Uint32Array.from(kept);
-  const picked = <T extends object>(columns: T): T =>
-    Object.fromEntries(
-      Object.entries(columns).map(([name, value]) => [
-        name,
-        ArrayBuffer.isView(value) ? pick(value as Float32Array, rows, batch.rows) : value,
-      ]),
-    ) as T;
-  return {
-    batch: { ...picked<TransitionBatch>({ ...batch, truncated }), rows: rows.length },
-    provenance: picked<Provenance>(provenance),
-    counts: {
-      ...counts,
-      rows: rows.length,
-      terminated: counts.terminated - ended,
-      // A branch that doubt would have cut later is among these.
-      outOfHorizon: Math.max(0, counts.outOfHorizon - (cut - ended)),
-      doubted: counts.doubted + cut,
-    },
-  };
-}
-
-/** Rows of a column of `of` rows. */
-function pick(values: Float32Array, rows: Uint32Array, of: number): Float32Array {
-  const width = values.length / of;
-  const picked = new (values.constructor as Float32ArrayConstructor)(rows.length * width);
-  for (let to = 0; to < rows.length; to++) {
-    for (let j = 0; j < width; j++) picked[to * width + j] = values[rows[to] * width + j];
-  }
-  return picked;
 }
 
 export interface RolloutPoolOptions extends WorkerPoolOptions {

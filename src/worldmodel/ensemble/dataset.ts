@@ -52,7 +52,7 @@ export function prepareData(
   const rows = order.length;
   const inputs = shared(rows * shape.inputDim);
   rowEncoder(spaces)(batch.obs, batch.action, order, 0, rows, inputs);
-  const endReward = config.learnReward ? endJump(batch) : 0;
+  const endReward = config.learnReward ? endJump(batch, order.subarray(holdoutRows)) : 0;
   const targets = targetsOf(batch, order, shape.obsDim, outputDim, endReward);
   const terminated = shared(rows);
   for (let r = 0; r < rows; r++) terminated[r] = batch.terminated[order[r]];
@@ -193,17 +193,19 @@ const ROWS = 4000;
 const LEAST = 0.25;
 
 /**
- * The median, over rows that end, of their reward less that of the most similar row that goes on (by next observation and
- * action, in units of deviations); 0 where nothing ends, everything does, or the difference is small.
+ * The median, over rows of `trained` that end, of their reward less that of the most similar row that goes on (by next observation
+ * and action, in units of deviations); 0 where nothing ends, everything does, or the difference is small.
  */
-function endJump({ rows, reward, terminated, nextObs, action }: TransitionBatch): number {
+function endJump({ rows, reward, terminated, nextObs, action }: TransitionBatch, trained: Uint32Array): number {
   const [obsDim, actionDim] = [nextObs.length / rows, action.length / rows];
   const row = (r: number) =>
     Float64Array.from({ length: obsDim + actionDim }, (_, j) =>
       j < obsDim ? nextObs[r * obsDim + j] : action[r * actionDim + j - obsDim],
     );
-  const ended = newest(terminated, 1, ENDS);
-  const living = newest(terminated, 0, ROWS);
+  // The newest of either.
+  const [ended, living] = [trained.filter((r) => terminated[r]), trained.filter((r) => !terminated[r])].map(
+    (found, i) => Array.from(found.sort().slice(i === 0 ? -ENDS : -ROWS)),
+  );
   if (ended.length === 0 || living.length === 0) return 0;
   const others = living.map((r) => row(r));
   // One over the variance of each element.
@@ -219,13 +221,6 @@ function endJump({ rows, reward, terminated, nextObs, action }: TransitionBatch)
   });
   const jump = median(differences);
   return Math.abs(jump) > LEAST * sampleDeviation(reward) ? jump : 0;
-}
-
-/** The newest rows whose flag is `terminated`. */
-function newest(flags: Uint8Array, terminated: 0 | 1, most: number): number[] {
-  const found: number[] = [];
-  for (let r = flags.length - 1; r >= 0 && found.length < most; r--) if (flags[r] === terminated) found.push(r);
-  return found;
 }
 
 /** Squared distance, or anything not below `limit` where it is not below that. */

@@ -126,6 +126,15 @@ it('SAC with replay.realRatio: 1 takes the updates of a dream on real rows alone
   await goesOn(options('broken'), 'updates', 6);
 });
 
+it('takes a fraction of an update a step, however short its rounds are', async () => {
+  const set = ['train.mode=real', 'train.stepsPerRound=3', 'train.updatesPerStep=0.25', 'train.realSteps=300'];
+  const result = await train({
+    ...{ scenario: 'pendulum', profile: 'smoke', seed: 3, out: join(folder, 'fraction') },
+    set: [...set, 'train.initialRandomSteps=200', 'train.evalEvery=300'],
+  });
+  expect(result.updates).toBe(25);
+});
+
 describe('PETS', () => {
   const set = [
     'rl.algorithm=pets',
@@ -149,6 +158,13 @@ describe('PETS', () => {
     const versions = real.originList().map(({ policyVersion }) => policyVersion.split('-')[0]);
     expect(versions).toEqual(['random', 'planned', 'planned']);
     await goesOn(options('planned-broken'), 'planned', 7);
+    // What was never asked of a planner is not told of it.
+    expect(kinds).not.toContain('plan');
+  });
+
+  it('goes on from a policy alone: what it plans in is learned from random steps', async () => {
+    const further = { ...options('further'), inputs: { checkpoint: join(folder, 'planned', 'checkpoint') } };
+    expect(await train(further)).toMatchObject({ realSteps: 450 });
   });
 
   it('teaches a policy where the first model already reaches the threshold', async () => {
