@@ -1,6 +1,7 @@
 // The command line as a whole: the program and its commands.
 
 import { Command } from 'commander';
+import { quoted } from '../run/format.js';
 import { versions } from '../run/versions.js';
 import { addDomainCommands } from './domain-commands.js';
 import { addJobCommands } from './job-commands.js';
@@ -22,11 +23,6 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
   } catch (error) {
     return tellFailure(error, terminal, args.includes('--json'));
   }
-}
-
-/** As a shell reads it back. */
-function quoted(argument: string): string {
-  return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`;
 }
 
 /** The program with all its commands; also what docs/cli.md is checked against. */

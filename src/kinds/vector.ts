@@ -235,7 +235,7 @@ function sections() {
     fidelity: fidelitySection,
     quickstart: quickstartSection(),
     seed: seedKey,
-    workers: orAuto(count).describe(
+    workers: orAuto(count.max(MOST_WORKERS)).describe(
       'Worker threads for dreaming, fitting and writing datasets; 0: in the main thread; auto: `synth` takes the cores there are, every other job none. Never changes results.',
     ),
   };
@@ -244,15 +244,23 @@ function sections() {
 type Sections = z.ZodObject<ReturnType<typeof sections>, z.core.$strict>;
 export type ScenarioConfig = z.output<Sections>;
 
+/** A thread takes some forty megabytes. */
+const MOST_WORKERS = 256;
+
 /** Real steps of a round where a scenario leaves them open to a learner of rollouts. */
 const ROLLOUT_STEPS = 250;
 
 /** What a learner can learn from: records and drawn rows are for learners of rows, rollouts are real, and a planner plans in a model. */
-function checkLearner({ rl, train, replay }: ScenarioConfig, context: z.RefinementCtx): void {
+function checkLearner({ rl, train, replay, model }: ScenarioConfig, context: z.RefinementCtx): void {
   const { name, learnsFrom } = learners.get(rl.algorithm);
   const refuse = (path: string, message: string) =>
     context.addIssue({ code: 'custom', path: path.split('.'), message });
   const { preset = name } = rl as { readonly preset?: string };
+  if ('preset' in model && preset !== 'mbpo' && 'preset' in rl)
+    refuse(
+      'rl.preset',
+      `${preset} trains without a model; for model.preset ${model.preset} choose rl.algorithm ${name}, or rl.preset mbpo`,
+    );
   if (preset !== name && !(preset === 'mbpo' && name === 'sac'))
     refuse('rl.preset', `${preset} is not of rl.algorithm ${name}; leave one of the two out`);
   const who = name.toUpperCase();

@@ -158,7 +158,12 @@ export type PpoConfig = Decided<z.infer<typeof ppoConfigSchema>>;
 export const petsConfigSchema = z.strictObject({
   horizon: z.int().min(1).max(1000).default(20).describe('Steps that a plan looks ahead.'),
   candidates: z.int().min(4).max(100_000).default(48).describe('Sequences imagined in a round of planning.'),
-  elites: z.int().min(2).max(10_000).default(8).describe('The best of them, which the next round is drawn around.'),
+  elites: z
+    .int()
+    .min(2)
+    .max(10_000)
+    .default(8)
+    .describe('The best of them, which the next round is drawn around; no round has fewer than twice as many.'),
   rounds: z.int().min(1).max(100).default(3).describe('Rounds of planning at every real step.'),
   gamma,
   hidden: layerSizes.default([64, 64]).describe('Layer widths of the policy that is taught.'),

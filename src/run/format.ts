@@ -99,3 +99,8 @@ export function wrapped(text: string, columns = Number.POSITIVE_INFINITY, indent
 }
 
 const LEAST_TEXT = 20;
+
+/** As a shell reads it back. */
+export function quoted(argument: string): string {
+  return /^[\w@%+=:,./-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`;
+}

@@ -36,7 +36,7 @@ export class RunInterrupted extends Error {
     readonly job: string,
     readonly folder: string,
   ) {
-    super(`Stopped. Everything so far is in ${folder}.`);
+    super(`Stopped. Everything up to the last safe point is in ${folder}.`);
     this.name = 'RunInterrupted';
   }
 }

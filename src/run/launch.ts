@@ -99,8 +99,8 @@ export async function launch<R extends JobResult>(name: string, options: LaunchO
     const isStopped = interrupt.signal.aborted;
     await ended(isStopped ? 'interrupted' : 'failed').catch(() => undefined);
     if (isStopped) throw new RunInterrupted(name, out);
-    // What a server failed is not done again once it is well.
-    if (error instanceof ReverieError && 'retryable' in error.values)
+    // What a server failed, or an environment, is not done again once it is well.
+    if (error instanceof ReverieError && ('retryable' in error.values || existsSync(join(out, 'checkpoint'))))
       error.hint += ` The run keeps what it has; go on with: reverie ${name} --resume ${out}`;
     throw error;
   } finally {
@@ -122,8 +122,8 @@ async function begun(name: string, options: LaunchOptions): Promise<Prepared> {
   const place = await settleDevice(isQueued ? { ...options, device: 'cpu' } : options, name, scenario, inputs);
   const startedAt = new Date();
   if (options.out === '') throw reverieError('FLAG_INVALID', { flag: '--out', value: '', expected: 'a folder' });
-  // `20261121-120435`, so that folders sort by age.
-  const stamp = startedAt.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
+  // `20261121-120435-123`, so that folders sort by age, and runs that start together have one each.
+  const stamp = startedAt.toISOString().slice(0, 23).replaceAll(/[-:]/g, '').replace(/[T.]/g, '-');
   const out = resolve(options.out ?? join('runs', `${scenario.config.name}-${name}-${stamp}`));
   const record: RunRecord = {
     job: name,

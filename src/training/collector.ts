@@ -27,6 +27,8 @@ export interface EpisodeSummary {
 }
 
 export interface Collected {
+  /** What the environment threw after these steps, which ended its episode. */
+  readonly failure?: unknown;
   readonly batch: TransitionBatch;
   readonly provenance: Provenance;
   readonly episodes: readonly EpisodeSummary[];
@@ -53,7 +55,7 @@ export class Collector {
   ) {}
 
   /**
-   * Takes exactly `steps` real steps; `rng` feeds the policy alone. Stops early, with what there is, when `signal` aborts. A
+   * Takes exactly `steps` real steps; `rng` feeds the policy alone. Stops early, with what there is, when `signal` aborts or a step fails. A
    * policy of another version than the last call's begins to remember anew, within an episode too.
    */
   async collect(policy: Policy, steps: number, rng: Rng, signal?: AbortSignal): Promise<Collected> {
@@ -66,6 +68,7 @@ export class Collector {
     const acting = new Acting(policy, 1);
     if (this.live && this.remembered?.version === policy.version) acting.revive(this.remembered);
     let row = 0;
+    let failure: unknown;
     while (row < steps && !signal?.aborted) {
       if (!this.live) {
         await this.begin();
@@ -75,13 +78,22 @@ export class Collector {
       step[row] = this.step;
       const acted = await acting.act(this.observation, rng);
       if (acted.logProb) logProb[row] = acted.logProb[0];
-      const finished = await this.stepOnce(acted.action, batch, row);
-      if (finished) episodes.push(finished);
+      try {
+        const finished = await this.stepOnce(acted.action, batch, row);
+        if (finished) episodes.push(finished);
+      } catch (error) {
+        failure = error;
+        if (row > 0 && step[row] > 0) batch.truncated[row - 1] = 1;
+        this.live = false;
+        this.episode++;
+        break;
+      }
       row++;
     }
     this.remembered = acting.freeze();
     const whole = row === steps;
     return {
+      ...(failure !== undefined && { failure }),
       batch: whole ? batch : truncateBatch(batch, row),
       provenance: {
         source: 'real',
@@ -177,8 +189,8 @@ export interface RecordingPorts {
   readonly signal: AbortSignal;
   /** One event for the journal of metrics. */
   tell(event: { readonly kind: string; readonly [key: string]: unknown }): void;
-  /** After every stretch. Keeps the recording where that is due; throws where the run is to end here. */
-  checkpoint(recording: Recording): Promise<void>;
+  /** After every stretch. Keeps the recording where that is due, or the last chance; throws where the run is to end here. */
+  checkpoint(recording: Recording, isLast: boolean): Promise<void>;
 }
 
 /** Records until the buffer holds `steps` rows. @throws what environment and policy throw, and what ends a run at a checkpoint */
@@ -189,7 +201,8 @@ export async function record(recording: Recording, steps: number, ports: Recordi
     buffer.append(collected.batch, collected.provenance);
     for (const episode of collected.episodes) ports.tell({ kind: 'episode', realSteps: buffer.size, ...episode });
     episodes.push(...collected.episodes);
-    await ports.checkpoint(recording);
+    await ports.checkpoint(recording, collected.failure !== undefined);
+    if (collected.failure !== undefined) throw collected.failure;
     // Physics answers without waiting: let the bar move and Ctrl-C in.
     await new Promise((resolve) => setImmediate(resolve));
   }

@@ -253,6 +253,7 @@ export class Training {
     const steps = Math.min(wanted, this.settings.train.realSteps - this.counters.realSteps);
     const collected = await collector.collect(policy, steps, rng, signal);
     signal.throwIfAborted();
+    if (collected.failure !== undefined) throw collected.failure;
     real.append(collected.batch, collected.provenance);
     this.counters.realSteps += collected.batch.rows;
     for (const { episode, return: total, length } of collected.episodes)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import type { ReplayBuffer } from '../../src/replay/buffer.js';
-import { PrioritizedSelector, type SelectorState, UniformSelector } from '../../src/replay/selectors.js';
+import { PrioritizedSelector, type SelectorState, stateOfNewest, UniformSelector } from '../../src/replay/selectors.js';
 import { fill, makeBuffer } from './rows.js';
 import { disturb, draw, drawCounts, expectDistribution, selectorContract } from './selector-contract.js';
 
@@ -67,6 +67,18 @@ describe('PrioritizedSelector', () => {
     expect(selector.probability(0)).toBeCloseTo(20 / total, 12);
     expect(selector.probability(2)).toBeCloseTo(20 / total, 12);
     expect(selector.probability(3)).toBeCloseTo(4 / total, 12);
+  });
+
+  it('keeps the priorities of the newest rows of a ring for a buffer of them alone', () => {
+    const buffer = makeBuffer(8);
+    const selector = new PrioritizedSelector(buffer, { alpha: 1, epsilon: 0 });
+    fill(buffer, 11);
+    selector.update(Uint32Array.of(0, 1, 2, 3, 4, 5, 6, 7), Float32Array.of(1, 2, 3, 4, 5, 6, 7, 8));
+    // Rows 3 to 10 lie at indices 3 to 7, then 0 to 2.
+    const newest = new PrioritizedSelector(buffer.newest(5), { alpha: 1, epsilon: 0 });
+    newest.restore(stateOfNewest(selector.state(), buffer, 5));
+    const expected = normalised([7, 8, 1, 2, 3]);
+    expect(expected.map((_, i) => newest.probability(i))).toEqual(expected.map((p) => expect.closeTo(p, 12)));
   });
 
   it('never draws a row of priority 0 when epsilon is 0, however large the others', () => {

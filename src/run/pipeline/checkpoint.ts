@@ -236,6 +236,12 @@ async function firstRecords(
     return new ReplayBuffer({ obsDim, actionDim, capacity, source });
   };
   if (data === undefined) return { real: empty('real'), synthetic: empty('synthetic') };
+  const { algorithm } = scenario.config.rl;
+  if (learners.get(algorithm).learnsFrom === 'rollouts')
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `"${algorithm}" learns from rollouts of its own policy, and --data "${data}" holds records.`,
+      hint: 'Leave --data out, or choose a learner that replays rows: rl.algorithm sac, redq, droq, simba or td3-bc.',
+    });
   const given = await recordsOf(env, data, replay.realCapacity);
   if (given.source === 'real') return { real: given, synthetic: empty('synthetic') };
   if (isOffline && replay.generative === null) return { real: empty('real'), synthetic: given };
@@ -245,7 +251,7 @@ async function firstRecords(
 
 /** A learner that knows nothing, or the one the user named with what it has behind it. */
 async function firstLearner(
-  { inputs, device, scenario: { config } }: JobContext,
+  { inputs, device, log, scenario: { config } }: JobContext,
   env: VectorEnvironment,
   rng: Rng,
 ): Promise<{ learner: TrainableLearner; before: LearnedFrom | undefined }> {
@@ -256,8 +262,14 @@ async function firstLearner(
     return { learner: learner as TrainableLearner, before: undefined };
   }
   const { learner, manifest } = await learnerFor(env, checkpoint, trainingDevice(device));
-  if (learner.kind === config.rl.algorithm)
+  if (learner.kind === config.rl.algorithm) {
+    const kept = Object.entries(config.rl).flatMap(([key, asked]) => {
+      const [own, other] = [manifest.config[key], asked].map((value) => JSON.stringify(value));
+      return asked === 'auto' || own === undefined || own === other ? [] : [`rl.${key} ${own} (not ${other})`];
+    });
+    if (kept.length > 0) log(`The checkpoint keeps its own settings: ${kept.join(', ')}.`);
     return { learner: learner as TrainableLearner, before: manifest.learnedFrom };
+  }
   await learner.close();
   const sides = { what: 'algorithm', theirs: learner.kind, ours: config.rl.algorithm };
   throw reverieError('INPUT_UNFIT', { path: checkpoint, input: 'checkpoint', env: env.id, ...sides });

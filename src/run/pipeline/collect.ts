@@ -27,7 +27,7 @@ import {
   record,
 } from '../../training/collector.js';
 import { vectorSet } from '../evaluation-set.js';
-import { formatCount, formatNumber, formatSpread } from '../format.js';
+import { formatCount, formatNumber, formatSpread, quoted } from '../format.js';
 import type { JobContext } from '../job.js';
 import type { MetricsMark } from '../metrics.js';
 import { publish } from '../report-page.js';
@@ -76,7 +76,7 @@ export async function collectJob(context: JobContext) {
       ['recorded', `${formatCount(buffer.size)} real transitions, ${formatCount(episodes.length)} whole episodes`],
       ['mean return', meanReturn === null ? 'no episode ended' : formatNumber(meanReturn)],
       ['data', data],
-      ['next', `reverie fit --data ${data}`],
+      ['next', `reverie fit --data ${quoted(data)}`],
     ] as const;
     const shown = { title: `Records: ${config.name}`, blocks: [{ kind: 'facts', rows } as const] };
     const report = await publish(context, shown, evaluationSet);
@@ -136,11 +136,11 @@ function recordingPorts(
   return {
     signal,
     tell: (event) => metrics.write(event),
-    checkpoint: async (recording) => {
+    checkpoint: async (recording, isLast) => {
       const last = recording.episodes.at(-1);
       bar.set(recording.buffer.size, last && `last return ${last.return.toFixed(1)}`);
       const started = performance.now();
-      if (!signal.aborted && started < dueAt) return;
+      if (!isLast && !signal.aborted && started < dueAt) return;
       await save(recording);
       signal.throwIfAborted();
       const took = performance.now() - started;

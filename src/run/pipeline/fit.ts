@@ -10,7 +10,7 @@ import type { FitNote, HeldOutFigures, HeldOutReport } from '../../worldmodel/dy
 import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { deviceText, fitWorkers, trainingDevice } from '../device.js';
 import { digest, vectorSet } from '../evaluation-set.js';
-import { formatCount, formatNumber, formatPercent } from '../format.js';
+import { formatCount, formatNumber, formatPercent, quoted } from '../format.js';
 import type { JobContext } from '../job.js';
 import { publish } from '../report-page.js';
 import { findInput, recordsOf, requireInput, resolvedSpec } from './inputs.js';
@@ -83,6 +83,8 @@ export async function fitJob(context: JobContext) {
 
 /** Below this share explained, an element is not known. */
 const UNKNOWN = 0.5;
+/** Held-out rows without which nothing can be told. */
+const LEAST_ROWS = 16;
 
 /** Whether a model is worth simulating with, why, what is wrong with which element (worst first), and what to do next. */
 function judgeFit(heldOut: HeldOutReport, records: number, paths: Record<'scenario' | 'model' | 'data', string>) {
@@ -90,13 +92,17 @@ function judgeFit(heldOut: HeldOutReport, records: number, paths: Record<'scenar
   const open = { gate: 'auto', horizon: 1, disagreementLimit: null, startsPerRound: 1 } as const;
   const { isOpen, reasons } = planDream(open, 'auto', { skill: skillOf(heldOut) }, 0);
   const { scenario, model, data } = paths;
-  const next = isOpen
-    ? `reverie synth ${scenario} --model ${model} --data ${data}`
-    : heldOut.membersAtMaxEpochs > 0
-      ? `reverie fit ${scenario} --data ${data} --set model.maxEpochs=${4 * heldOut.maxEpochs}`
-      : `reverie collect ${scenario} --set collect.steps=${4 * records}`;
-  const because = reasons['rollout.gate'].replace(/^(open|shut): /, '');
-  return { isWorthDreaming: isOpen, because, faults: faultsOf(heldOut), next };
+  const isTold = heldOut.rows >= LEAST_ROWS;
+  const isWorthDreaming = isTold && isOpen;
+  const next = isWorthDreaming
+    ? `reverie synth --model ${quoted(model)} --data ${quoted(data)}`
+    : isTold && heldOut.membersAtMaxEpochs > 0
+      ? `reverie fit --data ${quoted(data)} --set model.maxEpochs=${4 * heldOut.maxEpochs}`
+      : `reverie collect ${quoted(scenario)} --set collect.steps=${4 * records}`;
+  const because = isTold
+    ? reasons['rollout.gate'].replace(/^(open|shut): /, '')
+    : `${heldOut.rows} held-out rows are too few to tell`;
+  return { isWorthDreaming, because, faults: faultsOf(heldOut), next };
 }
 
 function faultsOf({ elements, membersAtMaxEpochs, members, maxEpochs }: HeldOutReport): string[] {

@@ -5,12 +5,12 @@ import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import type { VectorEnvironment } from '../../core/environment.js';
+import type { VectorEnvironment, VectorSpace } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { ensureFolder } from '../../core/files.js';
 import type { Policy } from '../../core/policy.js';
 import type { EnvSpec } from '../../env/environments.js';
-import { rowSize } from '../../env/space-values.js';
+import { describeSpace, rowSize } from '../../env/space-values.js';
 import type { TrainingDevice } from '../../nn/trainer.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import { isSavedBuffer } from '../../replay/snapshot.js';
@@ -134,8 +134,26 @@ export async function recordsOf(env: VectorEnvironment, folder: string, capacity
   const sizes = (obs: number, action: number) => `${obs} observation and ${action} action numbers`;
   const theirs = sizes(buffer.obsDim, buffer.actionDim);
   const ours = sizes(rowSize(env.observationSpace), rowSize(env.actionSpace));
-  if (theirs === ours) return buffer;
-  throw reverieError('INPUT_UNFIT', { path: folder, input: 'data', env: env.id, what: 'row', theirs, ours });
+  const unfit = (what: string, sides: { readonly theirs: string; readonly ours: string }) =>
+    reverieError('INPUT_UNFIT', { path: folder, input: 'data', env: env.id, what, ...sides });
+  if (theirs !== ours) throw unfit('row', { theirs, ours });
+  const far = farAction(buffer, env.actionSpace);
+  if (far !== undefined) throw unfit('action', { theirs: String(far), ours: describeSpace(env.actionSpace) });
+  return buffer;
+}
+
+/** What recorded actions may lie beyond their space, in widths of it: some are noisy; those of another environment lie elsewhere. */
+const BEYOND = 0.05;
+
+/** The first number of an action that lies far outside. */
+function farAction(buffer: ReplayBuffer, space: VectorSpace): number | undefined {
+  const { start: first = 0, n = 1 } = space.type === 'discrete' ? space : {};
+  const { low, high } = space.type === 'discrete' ? { low: [first], high: [first + n - 1] } : space;
+  return buffer.columns().action.find((value, at) => {
+    const [least, most] = [low[at % buffer.actionDim], high[at % buffer.actionDim]];
+    const slack = least === null || most === null ? 0 : BEYOND * (most - least);
+    return (least !== null && value < least - slack) || (most !== null && value > most + slack);
+  });
 }
 
 /** The learner in `folder`. @throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if it learned to act in other spaces than `env`'s */

@@ -31,6 +31,11 @@ export async function quickstartJob(context: JobContext) {
     const problem = 'train.threshold is null, and the quickstart trains to a threshold.';
     throw reverieError('SCENARIO_INVALID', { path: name, problem });
   }
+  const { algorithm } = scenario.config.rl;
+  if (learners.get(algorithm).learnsFrom === 'rollouts') {
+    const problem = `rl.algorithm "${algorithm}" learns in the real environment alone, and the quickstart compares it with a dream; choose sac, redq, droq, simba or pets.`;
+    throw reverieError('SCENARIO_INVALID', { path: name, problem });
+  }
   const seeds = Array.from({ length: quickstart.seeds }, (_, i) => seed + i);
   const asked = await warmStartArms(scenario);
   const evaluationSet = comparisonSet(scenario, asked, seeds);
@@ -147,7 +152,7 @@ export function breakEvenText(breakEven: BreakEven): string {
     case 'unknown':
       return 'Break-even: not known, as the dream did not reach it.';
     case 'always':
-      return 'Break-even: the dream pays at any price of a real step, as it takes no more time either.';
+      return 'Break-even: the dream pays at any price of a real step, as no baseline that reached it took less time.';
     case 'never':
       return 'Break-even: the dream does not pay at any price of a real step, as a baseline needs no more of them.';
     case 'from':

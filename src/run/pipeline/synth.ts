@@ -91,6 +91,11 @@ async function actor({ inputs }: JobContext, env: VectorEnvironment): Promise<Po
   const checkpoint = findInput(inputs, 'checkpoint');
   if (checkpoint === undefined) return new RandomPolicy(env.actionSpace).snapshot();
   const { learner } = await learnerFor(env, checkpoint);
+  if ('planner' in learner && learner.gradientSteps === 0)
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `"${checkpoint}" is a planner's, whose policy was never taught: in a model it acts by its policy alone.`,
+      hint: 'Train for more real steps than train.initialRandomSteps, with rl.distilUpdates above 0.',
+    });
   const snapshot = learner.policySnapshot();
   await learner.close();
   return snapshot;

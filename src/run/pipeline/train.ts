@@ -12,12 +12,15 @@ import type { Training } from '../../training/training.js';
 import type { GenerationSummary } from '../../training/world.js';
 import { deviceText } from '../device.js';
 import { evaluationSettings, learnerVersions, vectorSet } from '../evaluation-set.js';
-import { formatCount, formatNumber, formatPercent, formatSpread } from '../format.js';
+import { formatCount, formatNumber, formatPercent, formatSpread, quoted } from '../format.js';
 import type { JobContext } from '../job.js';
 import { type MetricsEvent, readMetrics } from '../metrics.js';
 import { publish } from '../report-page.js';
 import { loadRun, newTraining, saveRun } from './checkpoint.js';
 import { keepPolicy } from './inputs.js';
+
+/** What a round has left to end in after Ctrl-C. */
+const GRACE_MS = 10_000;
 
 export type TrainResult = Awaited<ReturnType<typeof trainJob>>;
 
@@ -40,8 +43,12 @@ export async function trainJob(context: JobContext) {
     return note;
   };
   let savedAt = performance.now();
+  // The round under way may end, so that nothing is lost; a long one is left, and done again when the run resumes.
+  const hurry = new AbortController();
+  const onStop = () => setTimeout(() => hurry.abort(signal.reason), GRACE_MS).unref();
+  signal.addEventListener('abort', onStop, { once: true });
   const ports: TrainingPorts<Training> = {
-    signal,
+    signal: hurry.signal,
     phase: (name, most, of) => progress.phase(name, most, of),
     tell: (event) => metrics.write(event),
     checkpoint: async (training, due) => {
@@ -55,7 +62,6 @@ export async function trainJob(context: JobContext) {
       signal.throwIfAborted();
     },
   };
-  // Stopped within a round: the last checkpoint stands, and a resumed run does the round again, byte for byte.
   const training = await begun(context, folder, ports);
   try {
     show(training);
@@ -66,6 +72,7 @@ export async function trainJob(context: JobContext) {
     const shown = trainReport(scenario.config.name, result, training.settings.train.initialRandomSteps);
     return { ...result, report: await publish(context, shown, evaluationSet) };
   } finally {
+    signal.removeEventListener('abort', onStop);
     await training.close();
   }
 }
@@ -153,7 +160,10 @@ const RANDOM = ': all real steps were random (train.initialRandomSteps)';
 function trainReport(name: string, result: ReturnType<typeof resultOf>, random: number): Report {
   const { evaluations, threshold, dream, records, generative, realSteps, syntheticSteps, mode } = result;
   const last = evaluations.at(-1);
-  const reached = result.realStepsToThreshold;
+  const [reached, unit] =
+    mode === 'offline'
+      ? [evaluations.find(({ meanReturn }) => meanReturn >= (threshold ?? Infinity))?.updates, 'gradient updates']
+      : [result.realStepsToThreshold, 'real steps'];
   const given = records ?? { real: 0, synthetic: 0 };
   const isRandom = result.updates === 0 && realSteps > 0 && realSteps <= random;
   const facts: (Fact | false)[] = [
@@ -170,7 +180,7 @@ function trainReport(name: string, result: ReturnType<typeof resultOf>, random: 
     ['last return', last === undefined ? 'not evaluated' : formatSpread(last.meanReturn, last.stdReturn)],
     threshold !== null && [
       'threshold',
-      `${formatNumber(threshold)} ${reached === null ? 'not reached' : `reached after ${formatCount(reached)} real steps`}`,
+      `${formatNumber(threshold)} ${reached == null ? 'not reached' : `reached after ${formatCount(reached)} ${unit}`}`,
     ],
     dream !== undefined &&
       dream.shutRounds > 0 && [
@@ -183,7 +193,7 @@ function trainReport(name: string, result: ReturnType<typeof resultOf>, random: 
       .filter(({ reason }) => reason !== 'pinned')
       .map(({ key, value, reason }): Fact => [key, `${value}: ${reason}`]),
     ['checkpoint', result.checkpoint],
-    ['next', `reverie eval --checkpoint ${result.checkpoint}`],
+    ['next', `reverie eval --checkpoint ${quoted(result.checkpoint)}`],
   ];
   const points = evaluations.map(({ realSteps: steps, updates, meanReturn: y }) => {
     return { x: mode === 'offline' ? (updates ?? 0) : steps, y };

@@ -67,7 +67,7 @@ it('goes on after it was stopped, to the same bytes', async () => {
   const stopped = learn('stopped', 'seen');
   while (!existsSync(at('stopped', 'training'))) await new Promise((resolve) => setTimeout(resolve, 5));
   process.emit('SIGINT');
-  await expect(stopped).rejects.toThrow(/Everything so far is in/);
+  await expect(stopped).rejects.toThrow(/up to the last safe point is in/);
   const resumed = (await launch('fit', {
     ...{ resume: at('stopped'), quiet: true, stream: recordingStream(), command: 'test' },
   })) as unknown as BackendFitResult;
