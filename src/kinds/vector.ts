@@ -235,7 +235,7 @@ function sections() {
     fidelity: fidelitySection,
     quickstart: quickstartSection(),
     seed: seedKey,
-    workers: orAuto(count.max(MOST_WORKERS)).describe(
+    workers: orAuto(count.max(256)).describe(
       'Worker threads for dreaming, fitting and writing datasets; 0: in the main thread; auto: `synth` takes the cores there are, every other job none. Never changes results.',
     ),
   };
@@ -244,11 +244,8 @@ function sections() {
 type Sections = z.ZodObject<ReturnType<typeof sections>, z.core.$strict>;
 export type ScenarioConfig = z.output<Sections>;
 
-/** A thread takes some forty megabytes. */
-const MOST_WORKERS = 256;
-
 /** Real steps of a round where a scenario leaves them open to a learner of rollouts. */
-const ROLLOUT_STEPS = 250;
+export const ROLLOUT_STEPS = 250;
 
 /** What a learner can learn from: records and drawn rows are for learners of rows, rollouts are real, and a planner plans in a model. */
 function checkLearner({ rl, train, replay, model }: ScenarioConfig, context: z.RefinementCtx): void {

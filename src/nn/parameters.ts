@@ -352,14 +352,10 @@ export function gaussianSample(mean: Value, logStd: Value, noise: Value): Value 
  * @param logStd [rows, dim]
  * @param noise standard normal [rows, dim]
  */
-export function tanhNormalSample(
-  mean: Value,
-  logStd: Value,
-  noise: Value,
-): { action: Value; logProb: Value; preTanh: Value } {
+export function tanhNormalSample(mean: Value, logStd: Value, noise: Value): { action: Value; logProb: Value } {
   const preTanh = gaussianSample(mean, logStd, noise);
   const density = sub(mul(square(noise), -0.5), logStd);
-  return { action: tanh(preTanh), preTanh, logProb: reduceSum(add(density, squashCorrection(preTanh)), [-1]) };
+  return { action: tanh(preTanh), logProb: reduceSum(add(density, squashCorrection(preTanh)), [-1]) };
 }
 
 /** -log(1 - tanh(u)^2) minus the Gaussian's constant, per element. */

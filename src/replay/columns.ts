@@ -266,24 +266,35 @@ export function columnMismatch(column: string, got: number, want: number, rows: 
 }
 
 /** Throws NON_FINITE_VALUE naming column and row if any observation, action or reward is NaN or infinite. */
-export function checkBatchFinite(batch: TransitionBatch): void {
-  checkFinite('obs', batch.obs, batch.rows);
-  checkFinite('action', batch.action, batch.rows);
-  checkFinite('reward', batch.reward, batch.rows);
-  checkFinite('nextObs', batch.nextObs, batch.rows);
+export function checkBatchFinite({ rows, obs, action, reward, nextObs }: TransitionBatch): void {
+  const hint = 'Find where the environment or the model diverged; such rows are never stored.';
+  for (const [column, values] of Object.entries({ obs, action, reward, nextObs }))
+    requireFinite(`Column "${column}"`, values, rows, 'a batch', hint);
 }
 
-function checkFinite(column: string, values: Float32Array, rows: number): void {
+/** Throws NON_FINITE_VALUE for the first NaN or infinity in `values` [rows, dim], and names its row as `where` does, or of what it says. */
+export function requireFinite(
+  what: string,
+  values: Float32Array,
+  rows: number,
+  where: string | ((row: number) => string),
+  hint: string,
+): void {
   // x * 0 is 0 for finite x and NaN otherwise, so one branch-free pass decides the usual case.
   let poison = 0;
   for (let i = 0; i < values.length; i++) poison += values[i] * 0;
   if (poison === 0) return;
   const at = values.findIndex((value) => !Number.isFinite(value));
   const dim = values.length / rows;
-  throw reverieError('NON_FINITE_VALUE', {
-    what: `Column "${column}"`,
-    value: values[at],
-    where: `row ${Math.floor(at / dim)}, element ${at % dim}`,
-    hint: 'Find where the environment or the model diverged; such rows are never stored.',
-  });
+  const row = Math.floor(at / dim);
+  const place = typeof where === 'string' ? `row ${row}, element ${at % dim} of ${where}` : where(row);
+  throw reverieError('NON_FINITE_VALUE', { what, value: values[at], where: place, hint });
+}
+
+/** Rows of a column of this width, copied, in this order. */
+export function pickRows<T extends ColumnArray>(column: T, width: number, rows: ArrayLike<number>): T {
+  const picked = new (column.constructor as new (length: number) => T)(rows.length * width);
+  for (let to = 0; to < rows.length; to++)
+    for (let j = 0; j < width; j++) picked[to * width + j] = column[rows[to] * width + j];
+  return picked;
 }

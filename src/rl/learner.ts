@@ -6,6 +6,7 @@ import type { Carry, Dynamics, NumberRows } from '../core/dynamics.js';
 import { describeIssues, nearest, reverieError } from '../core/errors.js';
 import type { ActOptions, Policy, PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
+import { requireFinite } from '../replay/columns.js';
 import type { TransitionBatch } from '../replay/transition.js';
 import { withDecisions } from './auto-settings.js';
 import type { Decided } from './config.js';
@@ -155,11 +156,11 @@ function misfit(problem: string): Error {
  * every number finite (NON_FINITE_VALUE naming the first bad row).
  */
 export function assertBatch(batch: TransitionBatch, rows: number, obsDim: number, actionDim: number): void {
-  const widths = { obs: obsDim, action: actionDim, reward: 1, terminated: 1, truncated: 1, nextObs: obsDim } as const;
-  for (const [name, width] of Object.entries(widths))
-    assertLength(name, batch[name as keyof typeof widths], rows * width);
-  const columns = { obs: batch.obs, action: batch.action, reward: batch.reward, nextObs: batch.nextObs };
-  for (const [name, column] of Object.entries(columns)) assertFinite(name, column, rows);
+  const { obs, action, reward, nextObs, terminated, truncated } = batch;
+  for (const [name, column] of Object.entries({ reward, terminated, truncated })) assertLength(name, column, rows);
+  for (const [name, column] of Object.entries({ obs, nextObs })) assertLength(name, column, rows * obsDim);
+  assertLength('action', action, rows * actionDim);
+  for (const [name, column] of Object.entries({ obs, action, reward, nextObs })) assertFinite(name, column, rows);
 }
 
 export function assertLength(what: string, column: { readonly length: number }, expected: number): void {
@@ -172,16 +173,6 @@ export function assertLength(what: string, column: { readonly length: number }, 
 
 /** Throws NON_FINITE_VALUE naming the first row of a column of `rows` rows that holds NaN or infinity. */
 export function assertFinite(name: string, column: Float32Array, rows: number): void {
-  // x * 0 is 0 for finite x and NaN otherwise: one branch-free pass for the usual case.
-  let sum = 0;
-  for (let i = 0; i < column.length; i++) sum += column[i] * 0;
-  if (sum === 0) return;
-  const at = column.findIndex((value) => !Number.isFinite(value));
-  const row = Math.floor(at / (column.length / rows));
-  throw reverieError('NON_FINITE_VALUE', {
-    what: name,
-    value: column[at],
-    where: `row ${row} of a batch of ${rows}`,
-    hint: 'Nothing was learnt from this batch. Fix the environment or drop the row.',
-  });
+  const hint = 'Nothing was learnt from this batch. Fix the environment or drop the row.';
+  requireFinite(name, column, rows, `a batch of ${rows}`, hint);
 }

@@ -4,7 +4,7 @@ import { reverieError } from '../core/errors.js';
 import type { ActOptions, Policy, PolicyAction } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
-import { allocateBatch } from '../replay/columns.js';
+import { allocateBatch, pickRows } from '../replay/columns.js';
 import { MixtureSampler } from '../replay/mixture.js';
 import type { TransitionBatch } from '../replay/transition.js';
 import type { Demonstrations } from '../rl/bc.js';
@@ -169,13 +169,7 @@ function plannedRows(real: ReplayBuffer): Demonstrations {
   const { obs, action, origin } = real.columns();
   const isPlanned = real.originList().map(({ policyVersion }) => policyVersion.startsWith(PLANNED));
   const rows = Array.from({ length: real.size }, (_, row) => row).filter((row) => isPlanned[origin[row]]);
-  return { rows: rows.length, obs: picked(obs, rows, real.obsDim), action: picked(action, rows, real.actionDim) };
-}
-
-function picked(column: Float32Array, rows: readonly number[], width: number): Float32Array {
-  const out = new Float32Array(rows.length * width);
-  for (const [to, row] of rows.entries()) out.set(column.subarray(row * width, (row + 1) * width), to * width);
-  return out;
+  return { rows: rows.length, obs: pickRows(obs, real.obsDim, rows), action: pickRows(action, real.actionDim, rows) };
 }
 
 /** Gradient steps on batches drawn from all rows so far, with an exact share of real ones. */

@@ -2,7 +2,7 @@
 
 import type { Rng } from '../core/rng.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
-import type { Columns } from '../replay/columns.js';
+import { type Columns, pickRows } from '../replay/columns.js';
 import type { VectorDynamics } from '../worldmodel/dynamics.js';
 
 interface TrialOptions {
@@ -61,7 +61,7 @@ export async function tryModel(
   let held: readonly Stretch[] = stretches;
   let near: readonly boolean[] = stretches.map(() => true);
   const rowsAt = stretches.map(({ row }) => row);
-  let carry = await model.begin(rowsOf(newest.obs, obsDim, rowsAt), rng.split('step', 1).split('begin'));
+  let carry = await model.begin(pickRows(newest.obs, obsDim, rowsAt), rng.split('step', 1).split('begin'));
   let [trustedSteps, longest, isTrusted] = [0, 0, true];
   for (let step = 1; step <= LONGEST; step++) {
     const living = Uint32Array.from(held.keys()).filter((i) => held[i].steps >= step);
@@ -72,7 +72,7 @@ export async function tryModel(
     }
     longest = step;
     const rows = held.map(({ row }) => row + step - 1);
-    const action = rowsOf(newest.action, actionDim, rows);
+    const action = pickRows(newest.action, actionDim, rows);
     const disagreement = step === 1 && (model.opinions ?? 1) > 1;
     const options = { propagation: 'mean', deterministic: true, disagreement } as const;
     const stream = rng.split('step', step).split('model');
@@ -83,11 +83,11 @@ export async function tryModel(
       break;
     }
     carry = imagined.carry;
-    const after = rowsOf(newest.nextObs, obsDim, rows);
+    const after = pickRows(newest.nextObs, obsDim, rows);
     if (step === 1) {
       firstStep = {
-        r2: explainedChange(rowsOf(newest.obs, obsDim, rows), after, imagined.observation, obsDim),
-        rewardR2: explained(rowsOf(newest.reward, 1, rows), imagined.reward, 0, 1),
+        r2: explainedChange(pickRows(newest.obs, obsDim, rows), after, imagined.observation, obsDim),
+        rewardR2: explained(pickRows(newest.reward, 1, rows), imagined.reward, 0, 1),
         doubt: imagined.disagreement === undefined ? null : percentile(imagined.disagreement, 0.95),
       };
     }
@@ -123,12 +123,6 @@ function distance(real: Float32Array, imagined: Float32Array, row: number, scale
     count++;
   }
   return Math.sqrt(sum / Math.max(1, count));
-}
-
-function rowsOf(column: Float32Array, width: number, rows: readonly number[]): Float32Array {
-  const picked = new Float32Array(rows.length * width);
-  for (const [to, row] of rows.entries()) picked.set(column.subarray(row * width, (row + 1) * width), to * width);
-  return picked;
 }
 
 /** First row of a stretch, and how many steps of its episode follow from there on. */

@@ -4,6 +4,7 @@
 
 import type { OpenPhase } from '../core/progress.js';
 import type { EnvSpec } from '../env/environments.js';
+import { ROLLOUT_STEPS } from '../kinds/vector.js';
 import type { DiffusionOptions } from '../rl/synther.js';
 import { type HorizonSchedule, horizonSchedule } from '../synth/rollout/plan.js';
 import type { HeldOutReport, ModelPlace, ModelSection, Propagation } from '../worldmodel/dynamics.js';
@@ -130,9 +131,6 @@ const [SMALL_BODY, RANDOM_OF_LARGER] = [12, 1000];
 /** Real steps of a round, within bounds: a quarter of the random ones. A policy is soon held against the world that it left the data for. */
 const [LEAST_ROUND, MOST_ROUND] = [25, 100];
 const ROUNDS_PER_EVALUATION = 2;
-
-/** A rollout of a learner that knows its newest policy alone, and dreams of it. */
-const ROLLOUT_STEPS = 250;
 
 export function resolveRounds(asked: AskedRounds, { obsDim, actionDim, learnsFrom }: RoundBody): RoundSettings {
   const elements = obsDim + actionDim;

@@ -25,16 +25,11 @@ import {
   type TrainingSettings,
 } from './settings.js';
 
-interface FitSummary {
+type FitSummary = Awaited<ReturnType<FittingKind['fit']>>['report'] & {
   readonly modelVersion: string;
-  readonly epochs: number;
-  /** Held-out one-step error of the mean prediction, in units of the data's standard deviation. */
-  readonly holdoutError: number;
-  /** The same of a learned reward. */
-  readonly rewardError?: number;
   readonly skill?: HeldOutSkill;
   readonly seconds: number;
-}
+};
 
 /** What a run that goes on must know of its model, beside the model itself. JSON-safe. */
 export interface WorldState {

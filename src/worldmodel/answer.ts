@@ -3,7 +3,8 @@
 import type { KnownFunctions, VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { type EnvSpec, makeEnvironment } from '../env/environments.js';
-import { folderInvalid, requireFinite } from './model-folder.js';
+import { requireFinite } from '../replay/columns.js';
+import { folderInvalid } from './model-folder.js';
 
 /** Where a model gets its reward and its end by the task. */
 export interface Outcome {
@@ -57,8 +58,8 @@ export function boundsClipper(space: VectorSpace): ((rows: Float32Array) => void
 export function requireFiniteAnswer(model: string, nextObs: Float32Array, reward: Float32Array, rows: number): void {
   const where = `the prediction of world model ${model}`;
   const hint = 'The model was asked far from its data or has diverged; shorten the horizon or fit it on more data.';
-  requireFinite('nextObs', nextObs, rows, where, hint);
-  requireFinite('reward', reward, rows, where, hint);
+  requireFinite('The value of "nextObs"', nextObs, rows, where, hint);
+  requireFinite('The value of "reward"', reward, rows, where, hint);
 }
 
 // Known reward and end of a stored world model: functions cannot be stored, so the environment that has them is named.

@@ -13,8 +13,9 @@ import type {
 import { reverieError } from '../core/errors.js';
 import { Rng, type RngState } from '../core/rng.js';
 import { requireAction } from '../env/space-values.js';
+import { requireFinite } from '../replay/columns.js';
 import type { VectorDynamics } from './dynamics.js';
-import { requireFinite, rowShape } from './model-folder.js';
+import { INPUT_HINT, rowShape } from './model-folder.js';
 import { isWithin, type ObservedRange, widenedRange } from './seen-range.js';
 
 interface DreamOptions {
@@ -162,5 +163,5 @@ function requireRows(starts: Float32Array, obsDim: number): void {
       hint: 'Give observations of the environment the model was fitted on, e.g. first observations of its episodes.',
     });
   }
-  requireFinite('start state', starts, rows, 'the start states of a dream');
+  requireFinite('The value of "start state"', starts, rows, 'the start states of a dream', INPUT_HINT);
 }

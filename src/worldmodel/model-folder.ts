@@ -11,6 +11,7 @@ import { reverieError } from '../core/errors.js';
 import { openSealed, parseObject, recoverFolder, replaceFolderAtomic, SEAL, sealedText } from '../core/files.js';
 import { Rng } from '../core/rng.js';
 import { crossed, ranged, rowSize } from '../env/space-values.js';
+import { requireFinite } from '../replay/columns.js';
 import type { TransitionBatch } from '../replay/transition.js';
 import type { Spaces } from './dynamics.js';
 
@@ -92,7 +93,7 @@ export function checkStepInput(
 ): void {
   checkObservations(backend, spaces, obs, rows, shape);
   checkLength(backend, 'action', action, rows, shape.actionDim);
-  requireFinite('action', action, rows, 'the input of a world model');
+  requireFinite('The value of "action"', action, rows, 'the input of a world model', INPUT_HINT);
   checkDiscrete(backend, 'action', action, spaces.actionSpace);
 }
 
@@ -106,7 +107,7 @@ export function checkObservations(
 ): void {
   const whole = Math.floor(Number.isFinite(rows) ? rows : 0);
   checkLength(backend, 'obs', obs, whole, obsDim);
-  requireFinite('obs', obs, whole, 'the input of a world model');
+  requireFinite('The value of "obs"', obs, whole, 'the input of a world model', INPUT_HINT);
   checkDiscrete(backend, 'observation', obs, spaces.observationSpace);
 }
 
@@ -133,30 +134,13 @@ export function checkTrainingData(backend: string, batch: TransitionBatch, space
       const problem = `column "${column}" has ${values.length} values where ${rows} rows of ${widths[column]} are needed.`;
       throw unfit(problem, 'Columns are row-major [rows, dim]; check the spaces.');
     }
-    if (values instanceof Float32Array) requireFinite(column, values, rows, 'the training data of a world model');
+    if (values instanceof Float32Array)
+      requireFinite(`The value of "${column}"`, values, rows, 'the training data of a world model', INPUT_HINT);
   }
   checkDiscrete(backend, 'action', batch.action, spaces.actionSpace);
 }
 
-/** Throws NON_FINITE_VALUE naming the row of the first NaN or infinity in `values` [rows, dim]. */
-export function requireFinite(
-  what: string,
-  values: Float32Array,
-  rows: number,
-  where: string,
-  hint = INPUT_HINT,
-): void {
-  // x * 0 is 0 for finite x and NaN otherwise: one branch-free pass decides the usual case.
-  let poison = 0;
-  for (let i = 0; i < values.length; i++) poison += values[i] * 0;
-  if (poison === 0) return;
-  const at = values.findIndex((value) => !Number.isFinite(value));
-  const dim = values.length / rows;
-  const place = `row ${Math.floor(at / dim)}, element ${at % dim} of ${where}`;
-  throw reverieError('NON_FINITE_VALUE', { what: `The value of "${what}"`, value: values[at], where: place, hint });
-}
-
-const INPUT_HINT = 'Find where the environment, the policy or the model diverged.';
+export const INPUT_HINT = 'Find where the environment, the policy or the model diverged.';
 
 function checkLength(backend: string, name: string, values: Float32Array, rows: number, dim: number): void {
   if (values instanceof Float32Array && values.length === rows * dim) return;

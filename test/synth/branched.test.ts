@@ -95,7 +95,7 @@ describe('bad input', () => {
     starts[7] = Number.NaN;
     await expect(attempt({ starts })).rejects.toMatchObject({
       code: 'NON_FINITE_VALUE',
-      message: expect.stringContaining('start 2, element 1'),
+      message: expect.stringContaining('row 2, element 1 of the starts'),
     });
   });
 

@@ -31,11 +31,6 @@ export async function quickstartJob(context: JobContext) {
     const problem = 'train.threshold is null, and the quickstart trains to a threshold.';
     throw reverieError('SCENARIO_INVALID', { path: name, problem });
   }
-  const { algorithm } = scenario.config.rl;
-  if (learners.get(algorithm).learnsFrom === 'rollouts') {
-    const problem = `rl.algorithm "${algorithm}" learns in the real environment alone, and the quickstart compares it with a dream; choose sac, redq, droq, simba or pets.`;
-    throw reverieError('SCENARIO_INVALID', { path: name, problem });
-  }
   const seeds = Array.from({ length: quickstart.seeds }, (_, i) => seed + i);
   const asked = await warmStartArms(scenario);
   const evaluationSet = comparisonSet(scenario, asked, seeds);

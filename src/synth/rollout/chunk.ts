@@ -10,6 +10,7 @@ import { Acting, type Policy, type PolicyAction, type PolicySnapshot } from '../
 import { moved, poolTask, unshareBytes } from '../../core/pool-task.js';
 import { Rng, type RngState } from '../../core/rng.js';
 import type { StopFlag } from '../../core/threads.js';
+import { pickRows } from '../../replay/columns.js';
 import type { ModelPlace, VectorDynamics, WholeRolloutAnswer, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
 import { isWithin } from '../../worldmodel/seen-range.js';
 import { encodeRecord, payloadOf } from '../journal.js';
@@ -65,7 +66,7 @@ export async function rolloutChunk(
     }
     acting.keep(running);
     carry = model.pick(imagined.carry, running);
-    obs = pickRows(imagined.observation, running, obsDim);
+    obs = pickRows(imagined.observation, obsDim, running);
     branch = running.map((row) => branch[row]);
   }
   return cutAtRange(recorder.finish(), settings);
@@ -96,12 +97,6 @@ function judge(
     else verdict[row] = terminated[row] ? VERDICT.terminated : otherwise;
   }
   return verdict;
-}
-
-function pickRows(values: Float32Array, rows: Uint32Array, dim: number): Float32Array {
-  const picked = new Float32Array(rows.length * dim);
-  for (let to = 0; to < rows.length; to++) copyRow(values, rows[to], picked, to, dim);
-  return picked;
 }
 
 /** One step of all running branches; arrays have one entry or row per running branch. */
@@ -277,8 +272,10 @@ export function cutAtRange(chunk: RolloutChunk, { horizon, range }: ChunkTask['s
   }
   if (kept.length === chunk.rows) return chunk;
   const rows = Uint32Array.from(kept);
-  const columns = Object.entries({ ...chunk, truncated }).filter(([, value]) => ArrayBuffer.isView(value));
-  const picked = columns.map(([name, value]) => [name, pick(value as Float32Array, rows, chunk.rows)]);
+  const picked = Object.entries<unknown>({ ...chunk, truncated }).flatMap(([name, value]) => {
+    const column = ArrayBuffer.isView(value) ? (value as Float32Array) : undefined;
+    return column ? [[name, pickRows(column, column.length / chunk.rows, rows)] as const] : [];
+  });
   return {
     ...{ ...chunk, ...Object.fromEntries(picked), rows: rows.length },
     counts: {
@@ -289,14 +286,6 @@ export function cutAtRange(chunk: RolloutChunk, { horizon, range }: ChunkTask['s
       doubted: counts.doubted + ended + expired,
     },
   };
-}
-
-/** Rows of a column of `of` rows. */
-function pick(values: Float32Array, rows: Uint32Array, of: number): Float32Array {
-  const width = values.length / of;
-  const picked = new (values.constructor as Float32ArrayConstructor)(rows.length * width);
-  for (let to = 0; to < rows.length; to++) copyRow(values, rows[to], picked, to, width);
-  return picked;
 }
 
 /** A pool serves one training run, or a few that take turns. */

@@ -7,6 +7,7 @@ import type { PolicyAction, PolicySnapshot } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
 import { rowSize } from '../../env/space-values.js';
 import type { ReplayBuffer } from '../../replay/buffer.js';
+import { requireFinite } from '../../replay/columns.js';
 import type { Provenance, TransitionBatch } from '../../replay/transition.js';
 import type { Propagation, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
 import type { ObservedRange } from '../../worldmodel/seen-range.js';
@@ -54,15 +55,13 @@ function sourceOfArrays({ starts, startIds }: Starts): StartSource {
     const problem = `Rollout request: starts has ${starts.length} values for ${rows} startIds.`;
     throw reverieError('SETTING_INVALID', { problem, hint: 'starts is [rows, obsDim] with one id per row.' });
   }
-  const at = firstNonFinite(starts);
-  if (at >= 0) {
-    throw reverieError('NON_FINITE_VALUE', {
-      what: 'A start state',
-      value: starts[at],
-      where: `start ${Math.floor(at / obsDim)}, element ${at % obsDim}`,
-      hint: 'Start only from observations that a real environment gave.',
-    });
-  }
+  requireFinite(
+    'A start state',
+    starts,
+    rows,
+    'the starts',
+    'Start only from observations that a real environment gave.',
+  );
   return {
     rows,
     obsDim,
@@ -76,12 +75,6 @@ function sourceOfArrays({ starts, startIds }: Starts): StartSource {
       return { starts: own, startIds: ids };
     },
   };
-}
-
-/** Index of the first NaN or infinity, or -1. */
-function firstNonFinite(values: Float32Array): number {
-  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return i;
-  return -1;
 }
 
 /** How every branch of a job is run; part of the job's identity. */
@@ -282,14 +275,8 @@ export function checkActions(model: VectorDynamics, acted: PolicyAction, rows: n
       'Use a policy made for the action space of this world model.',
     );
   }
-  const at = firstNonFinite(acted.action);
-  if (at < 0) return;
-  throw reverieError('NON_FINITE_VALUE', {
-    what: "The policy's action",
-    value: acted.action[at],
-    where: `row ${Math.floor(at / actionDim)}, element ${at % actionDim}`,
-    hint: 'The policy has diverged: go back to an earlier checkpoint, or lower its learning rate.',
-  });
+  const hint = 'The policy has diverged: go back to an earlier checkpoint, or lower its learning rate.';
+  requireFinite("The policy's action", acted.action, rows, 'a step', hint);
 }
 
 interface PredictionPlace {
@@ -308,16 +295,9 @@ export function checkPrediction({ observation, reward }: VectorImagined, place: 
       'A world model answers one row for each row it is given.',
     );
   }
-  const refuseAt = (what: string, values: Float32Array, width: number) => {
-    const at = firstNonFinite(values);
-    if (at < 0) return;
-    throw reverieError('NON_FINITE_VALUE', {
-      what,
-      value: values[at],
-      where: `episode ${episodeOf(Math.floor(at / width))}, step ${step}`,
-      hint: 'Shorten the horizon, set a disagreementLimit, or fit the model on more data: it was led far from what it knows.',
-    });
-  };
-  refuseAt('The predicted observation', observation, obsDim);
-  refuseAt('The predicted reward', reward, 1);
+  const hint =
+    'Shorten the horizon, set a disagreementLimit, or fit the model on more data: it was led far from what it knows.';
+  const where = (row: number) => `episode ${episodeOf(row)}, step ${step}`;
+  requireFinite('The predicted observation', observation, rows, where, hint);
+  requireFinite('The predicted reward', reward, rows, where, hint);
 }

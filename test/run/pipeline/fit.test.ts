@@ -43,7 +43,7 @@ describe('a fit', () => {
     const result = await fitted(['model.hidden=[32, 32]'], 'good');
     const verdict = result.verdict!;
     expect(verdict.isWorthDreaming).toBe(true);
-    expect(verdict.next).toMatch(/^reverie synth pendulum --model .*good.* --data /);
+    expect(verdict.next).toMatch(/^reverie synth --model .*good.* --data /);
     expect(existsSync(result.report!)).toBe(true);
     const events = readMetrics(at('good', 'metrics.jsonl'));
     expect(events.filter(({ kind }) => kind === 'epoch').length).toBeGreaterThan(3);
