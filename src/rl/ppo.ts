@@ -146,13 +146,16 @@ export class Ppo extends NetworkLearner<PpoConfig> implements RolloutLearner {
   /** Takes a rollout into what observations are scaled by, and rewards: by the deviation of the discounted sum of those so far. */
   private noteScales({ batch, steps, envs }: Rollout): void {
     const theta = this.current.theta.slice();
+    const view = (name: string) => this.layout.view(theta, name);
+    const isOver = (row: number) => batch.terminated[row] === 1 || batch.truncated[row] === 1;
+    // An episode that the last rollout left open goes on.
+    const open = view('return.open');
     const sums = new Float64Array(batch.rows);
     for (let i = 0; i < sums.length; i++) {
-      const before = i - envs;
-      const goesOn = before >= 0 && !batch.terminated[before] && !batch.truncated[before];
-      sums[i] = batch.reward[i] + (goesOn ? this.config.gamma * sums[before] : 0);
+      const before = i < envs ? open[0] : isOver(i - envs) ? 0 : sums[i - envs];
+      sums[i] = batch.reward[i] + this.config.gamma * before;
     }
-    const view = (name: string) => this.layout.view(theta, name);
+    if (envs === 1) open[0] = isOver(sums.length - 1) ? 0 : sums[sums.length - 1];
     const seen = view('seen');
     noteMoments(batch.obs, seen[0], view('policy.obsMean'), view('policy.obsScale'));
     noteMoments(sums, seen[0], view('return.mean'), view('return.scale'));
@@ -239,6 +242,7 @@ export function ppoLayout(net: PolicyNet, config: PpoConfig) {
 const SCALES: readonly ParamSpec[] = [
   { name: 'return.mean', shape: [1], init: { kind: 'constant', value: 0 } },
   { name: 'return.scale', shape: [1], init: { kind: 'constant', value: 1 } },
+  { name: 'return.open', shape: [1], init: { kind: 'constant', value: 0 } },
   { name: 'seen', shape: [1], init: { kind: 'constant', value: 0 } },
 ];
 

@@ -5,8 +5,10 @@ import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/environments.js';
 import { Graph } from '../../src/nn/graph.js';
 import type { ParamLayout } from '../../src/nn/parameters.js';
+import { sliceBatch } from '../../src/replay/columns.js';
 import { ppoConfigSchema } from '../../src/rl/config.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
+import type { Rollout } from '../../src/rl/learner.js';
 import type { NetworkPolicy, PolicyNet } from '../../src/rl/policy-net.js';
 import { makePpo, ppoLayout, ppoLoss } from '../../src/rl/ppo.js';
 import { evaluated } from '../nn/nn.js';
@@ -120,6 +122,29 @@ describe('PPO', () => {
     const second = await new RolloutCollector([env], 5).collect(once, 256, Rng.fromSeed(4));
     expect(Math.abs((await once.update(second, Rng.fromSeed(3))).approxKl)).toBeLessThan(1e-6);
     await Promise.all([ppo.close(), once.close()]);
+  });
+
+  it('scales rewards by sums over whole episodes, wherever rollouts cut them', async () => {
+    const env = await makeEnvironment({ id: 'pendulum' });
+    const settings = { hidden: [4], epochs: 1, batchSize: 64, targetKl: null };
+    const first = await makePpo(settings, env, Rng.fromSeed(1));
+    const rollout = await new RolloutCollector([env], 5).collect(first, 512, Rng.fromSeed(2));
+    // Pendulum's episodes have 200 steps, so either half ends within one.
+    const part = (from: number, to: number) => ({
+      ...{ steps: to - from, envs: 1, batch: sliceBatch(rollout.batch, from, to) },
+      ...{ raw: rollout.raw.subarray(from, to), logProb: rollout.logProb.subarray(from, to) },
+    });
+    const scale = async (rollouts: readonly Rollout[]) => {
+      const ppo = await makePpo(settings, env, Rng.fromSeed(1));
+      for (const one of rollouts) await ppo.update(one, Rng.fromSeed(3));
+      const { theta } = ppo.state().arrays;
+      await ppo.close();
+      return theta[theta.length - 3];
+    };
+    const whole = await scale([rollout]);
+    expect(await scale([part(0, 256), part(256, 512)])).toBeCloseTo(whole, 5);
+    expect(await scale(Array.from({ length: 8 }, (_, i) => part(64 * i, 64 * (i + 1))))).toBeCloseTo(whole, 5);
+    await first.close();
   });
 
   it('learns the same whatever units observations and rewards come in, and exports what it learned', async () => {
