@@ -101,7 +101,7 @@ function judgeFit(heldOut: HeldOutReport, records: number, paths: Record<'scenar
       : `reverie collect ${quoted(scenario)} --set collect.steps=${4 * records}`;
   const because = isTold
     ? reasons['rollout.gate'].replace(/^(open|shut): /, '')
-    : `${heldOut.rows} held-out rows are too few to tell`;
+    : `too few held-out rows to tell (${heldOut.rows})`;
   return { isWorthDreaming, because, faults: faultsOf(heldOut), next };
 }
 
