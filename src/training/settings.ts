@@ -252,11 +252,6 @@ export function isRefitDue(
   return fresh >= Math.min(FRESH * fittedAt, FRESH_ROWS) || isWorse;
 }
 
-/** Length of a branch after so many real steps. */
-export function horizonAt(realSteps: number, horizon: number | HorizonSchedule): number {
-  return typeof horizon === 'number' ? horizon : horizonSchedule(realSteps, horizon);
-}
-
 /** Of a fit that tells its figures. */
 export function skillOf({ elements }: HeldOutReport): HeldOutSkill {
   const observed = elements.filter(({ element, r2 }) => element !== 'reward' && r2.model !== null);
@@ -290,7 +285,8 @@ function gateOf({ trial, skill }: ModelEvidence): { readonly isOpen: boolean; re
 const FIRST = 'first model: not yet tested beyond one step';
 
 function horizonFor({ horizon }: Pick<DreamSettings, 'horizon'>, trial: ModelTrial | undefined, realSteps: number) {
-  if (horizon !== 'auto') return { value: horizonAt(realSteps, horizon), reason: 'pinned' };
+  if (typeof horizon === 'number') return { value: horizon, reason: 'pinned' };
+  if (horizon !== 'auto') return { value: horizonSchedule(realSteps, horizon), reason: 'pinned' };
   if (trial === undefined) return { value: 1, reason: FIRST };
   const { trustedSteps, longest } = trial;
   if (trustedSteps === 0) return { value: 1, reason: 'one simulated step in five is far from the real one' };

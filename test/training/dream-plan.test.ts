@@ -1,7 +1,7 @@
 // Settings that find themselves: from what a model has shown to how it is simulated in.
 
 import { describe, expect, it } from 'vitest';
-import { horizonAt, isRefitDue, planDream, resolveRounds } from '../../src/training/settings.js';
+import { isRefitDue, planDream, resolveRounds } from '../../src/training/settings.js';
 
 const OPEN = { gate: 'auto', horizon: 'auto', disagreementLimit: 'auto', startsPerRound: 'auto' } as const;
 const TRIAL = { windows: 200, longest: 50, trustedSteps: 8, r2: 0.9, rewardR2: 0.95, doubt: 0.2 };
@@ -47,7 +47,7 @@ describe('the plan of a dream', () => {
     const plan = planDream(OPEN, 'auto', {}, 0);
     expect(plan).toMatchObject({ isOpen: true, horizon: 1, disagreementLimit: null });
     expect(plan.reasons['rollout.disagreementLimit']).toBe(plan.reasons['rollout.horizon']);
-    expect(horizonAt(7, 3)).toBe(3);
+    expect(planDream({ ...OPEN, horizon: 3 }, 'auto', {}, 0).horizon).toBe(3);
   });
 });
 
