@@ -3,6 +3,7 @@
 import { CommanderError } from 'commander';
 import { ReverieError } from '../core/errors.js';
 import { coloursFor } from '../run/colours.js';
+import { quoted } from '../run/format.js';
 import { RunInterrupted } from '../run/interrupt.js';
 
 /** Results go to stdout, everything said along the way to stderr. */
@@ -47,7 +48,7 @@ function failureOf(error: unknown, terminal: Terminal): { text: string; data: ob
   const colours = coloursFor(terminal.stderr);
   const stack = terminal.env.REVERIE_DEBUG === '1' && error instanceof Error ? `\n${error.stack}` : '';
   if (error instanceof RunInterrupted) {
-    const resume = `reverie ${error.job} --resume ${error.folder}`;
+    const resume = `reverie ${error.job} --resume ${quoted(error.folder)}`;
     const data = { code: 'INTERRUPTED', message: error.message, resume };
     return { text: `${error.message}\nGo on with: ${colours.bold(resume)}`, data, exitCode: EXIT.interrupted };
   }

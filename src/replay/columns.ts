@@ -292,9 +292,8 @@ export function requireFinite(
 }
 
 /** Rows of a column of this width, copied, in this order. */
-export function pickRows<T extends ColumnArray>(column: T, width: number, rows: ArrayLike<number>): T {
+export function pickRows<T extends ColumnArray>(column: T, width: number, rows: RowIndices): T {
   const picked = new (column.constructor as new (length: number) => T)(rows.length * width);
-  for (let to = 0; to < rows.length; to++)
-    for (let j = 0; j < width; j++) picked[to * width + j] = column[rows[to] * width + j];
+  gatherRows(column, width, rows, picked, 0);
   return picked;
 }

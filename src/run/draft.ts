@@ -20,7 +20,7 @@ import {
   type DraftTrial,
   draftDomain,
 } from '../synth/drafting/draft-domain.js';
-import { formatCount, formatNumber } from './format.js';
+import { formatCount, formatNumber, quoted } from './format.js';
 import { notEmpty } from './run-folder.js';
 import { type ConfigObject, layered, parseOverride } from './scenario.js';
 
@@ -208,6 +208,6 @@ export function draftText({ folder, tools, tasks, probes, repairs, replies, cost
   return [
     `Admitted: ${tools} tools, ${tasks} tasks, ${probes} probes, after ${repairs} repairs (${replies} replies, ${tokens} tokens${money}).`,
     `Written to ${folder}: ${written.join(', ')}.`,
-    `Next: read policy.md and tasks.yaml, then reverie audit ${folder} and reverie synth ${folder}`,
+    `Next: read policy.md and tasks.yaml, then reverie audit ${quoted(folder)} and reverie synth ${quoted(folder)}`,
   ].join('\n');
 }

@@ -16,6 +16,7 @@ import type { ExperienceStep } from '../replay/experience/experience.js';
 import { readEpisodeLogs } from '../replay/experience/logs/read-episode-logs.js';
 import { heldOut, type Induction, induce, type Trial, tryRules } from '../synth/induction/induce.js';
 import { type ProposedTask, proposeTasks } from '../synth/induction/proposed-tasks.js';
+import { quoted } from './format.js';
 import { terminalTable } from './report.js';
 import { SCENARIO_FILE, savedScenario } from './run-folder.js';
 import { loadToolsScenario } from './scenario.js';
@@ -162,7 +163,7 @@ export function inductionText(result: InduceResult): string {
     `${proposed} tasks proposed${refused.length === 0 ? '.' : '; left out:'}`,
     ...refused,
     `Written to ${folder}: ${written.join(', ') || 'nothing'}.${kept.length === 0 ? '' : ` Left as they are: ${kept.join(', ')}.`}`,
-    `Next: read ${join(folder, 'rules.yaml')}, then reverie audit ${folder}`,
+    `Next: read ${join(folder, 'rules.yaml')}, then reverie audit ${quoted(folder)}`,
   ].join('\n');
 }
 

@@ -7,6 +7,7 @@ import { lockFolder } from '../core/files.js';
 import type { Report } from '../core/report.js';
 import { isToolsScenario, wrongFamily } from '../kinds/registry.js';
 import { type SettledDevice, sameDevice, settleDevice } from './device.js';
+import { quoted } from './format.js';
 import { listenForInterrupt, RunInterrupted } from './interrupt.js';
 import type { DeviceFlags, JobContext, JobInputs, JobResult } from './job.js';
 import { type Jobs, jobFor } from './jobs.js';
@@ -101,7 +102,7 @@ export async function launch<R extends JobResult>(name: string, options: LaunchO
     if (isStopped) throw new RunInterrupted(name, out);
     // What a server failed, or an environment, is not done again once it is well.
     if (error instanceof ReverieError && ('retryable' in error.values || existsSync(join(out, 'checkpoint'))))
-      error.hint += ` The run keeps what it has; go on with: reverie ${name} --resume ${out}`;
+      error.hint += ` The run keeps what it has; go on with: reverie ${name} --resume ${quoted(out)}`;
     throw error;
   } finally {
     unlock();

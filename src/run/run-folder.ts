@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { describeIssues, reverieError } from '../core/errors.js';
 import { ensureFolder, isLockFile, lockFolder, openSealed, storageError, writeFileAtomic } from '../core/files.js';
 import { runDeviceSchema } from './device.js';
+import { quoted } from './format.js';
 import type { JobInputs, JobResult } from './job.js';
 import { type AnyScenario, type ReviveOptions, reviveScenario } from './scenario.js';
 import { checkAgainst } from './schema-check.js';
@@ -75,7 +76,7 @@ function requireFree(folder: string): void {
   if (earlier !== undefined && (earlier.status !== 'failed' || entry !== undefined))
     throw reverieError('OUTPUT_EXISTS', {
       problem: `Folder "${folder}" already holds a run, which is ${earlier.status}.`,
-      hint: `Give another --out; a run that is not finished goes on with reverie ${earlier.job} --resume ${folder}.`,
+      hint: `Give another --out; a run that is not finished goes on with reverie ${earlier.job} --resume ${quoted(folder)}.`,
     });
   if (entry !== undefined) throw notEmpty(folder, entry);
 }

@@ -168,7 +168,7 @@ async function byPlanning(training: Training, learner: PlanningLearner): Promise
 function plannedRows(real: ReplayBuffer): Demonstrations {
   const { obs, action, origin } = real.columns();
   const isPlanned = real.originList().map(({ policyVersion }) => policyVersion.startsWith(PLANNED));
-  const rows = Array.from({ length: real.size }, (_, row) => row).filter((row) => isPlanned[origin[row]]);
+  const rows = Uint32Array.from({ length: real.size }, (_, row) => row).filter((row) => isPlanned[origin[row]]);
   return { rows: rows.length, obs: pickRows(obs, real.obsDim, rows), action: pickRows(action, real.actionDim, rows) };
 }
 

@@ -60,7 +60,7 @@ export async function tryModel(
   // Stretches that the carry holds, and whether each was near in all steps so far.
   let held: readonly Stretch[] = stretches;
   let near: readonly boolean[] = stretches.map(() => true);
-  const rowsAt = stretches.map(({ row }) => row);
+  const rowsAt = Uint32Array.from(stretches, ({ row }) => row);
   let carry = await model.begin(pickRows(newest.obs, obsDim, rowsAt), rng.split('step', 1).split('begin'));
   let [trustedSteps, longest, isTrusted] = [0, 0, true];
   for (let step = 1; step <= LONGEST; step++) {
@@ -71,7 +71,7 @@ export async function tryModel(
       [held, near] = [Array.from(living, (i) => held[i]), Array.from(living, (i) => near[i])];
     }
     longest = step;
-    const rows = held.map(({ row }) => row + step - 1);
+    const rows = Uint32Array.from(held, ({ row }) => row + step - 1);
     const action = pickRows(newest.action, actionDim, rows);
     const disagreement = step === 1 && (model.opinions ?? 1) > 1;
     const options = { propagation: 'mean', deterministic: true, disagreement } as const;

@@ -138,7 +138,7 @@ function fitReport(name: string, result: FitFigures): Report {
     ['held-out error', `${formatNumber(holdoutError)} standard deviations a step${reward}`],
     ...(verdict?.faults ?? []).map((fault): Fact => ['warning', fault]),
     ['model', `${modelVersion.slice(0, 12)} in ${model}`],
-    ['next', verdict?.next ?? `reverie synth --model ${model} --data FOLDER`],
+    ['next', verdict?.next ?? `reverie synth --model ${quoted(model)} --data FOLDER`],
   ];
   return {
     title: `World model: ${name}`,

@@ -202,10 +202,9 @@ function endJump({ rows, reward, terminated, nextObs, action }: TransitionBatch,
     Float64Array.from({ length: obsDim + actionDim }, (_, j) =>
       j < obsDim ? nextObs[r * obsDim + j] : action[r * actionDim + j - obsDim],
     );
-  // The newest of either.
-  const [ended, living] = [trained.filter((r) => terminated[r]), trained.filter((r) => !terminated[r])].map(
-    (found, i) => Array.from(found.sort().slice(i === 0 ? -ENDS : -ROWS)),
-  );
+  const inOrder = trained.slice().sort();
+  const newest = (flag: 0 | 1, most: number) => Array.from(inOrder.filter((r) => terminated[r] === flag).slice(-most));
+  const [ended, living] = [newest(1, ENDS), newest(0, ROWS)];
   if (ended.length === 0 || living.length === 0) return 0;
   const others = living.map((r) => row(r));
   // One over the variance of each element.

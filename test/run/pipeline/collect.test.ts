@@ -3,6 +3,8 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { ClockedEnvironment } from '../../../src/env/clocked-environment.js';
+import { ReplayBuffer } from '../../../src/replay/buffer.js';
 import type { JobContext } from '../../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
@@ -58,6 +60,21 @@ function expectSame(run: string): void {
 }
 
 describe('a recording', () => {
+  it('keeps its rows where a step fails, and goes on with the next episode', async () => {
+    const own = ClockedEnvironment.prototype.step;
+    let taken = 0;
+    vi.spyOn(ClockedEnvironment.prototype, 'step').mockImplementation(function (this: ClockedEnvironment, action) {
+      if (++taken === 251 + 120) throw new Error('cable out');
+      return own.call(this, action);
+    });
+    await expect(collect({ ...RECORD, out: at('failed') })).rejects.toThrow('cable out');
+    const kept = await ReplayBuffer.load(at('failed', 'checkpoint', 'real'));
+    expect([kept.size, kept.columns().truncated.at(-1)]).toEqual([370, 1]);
+    expect(await collect({ resume: at('failed') })).toMatchObject({ transitions: 1100 });
+    const { episode, step: steps } = (await ReplayBuffer.load(at('failed', 'data'))).columns();
+    expect([episode[369], episode[370], steps[370]]).toEqual([1, 2, 0]);
+  });
+
   it.each([1, 4])('that broke off at episode %i goes on from what was put away', async (n) => {
     hurry();
     const out = `broken-${n}`;
