@@ -197,26 +197,22 @@ export class ReplayBuffer implements RowStore {
     Object.assign(buffer, { capacity: header.capacity, insertedRows: header.inserted });
     if (buffer.size > 0) Object.assign(buffer, { store: columns, allocatedRows: buffer.size });
     buffer.origins = new OriginTable([...header.origins]);
-    return capacity === undefined ? buffer : buffer.inRingOf(capacity, capacity);
+    return capacity === undefined ? buffer : buffer.newest(capacity, capacity);
   }
 
-  /** A buffer of the same capacity that holds the newest `rows` rows alone, oldest first and numbered anew from 0. */
-  newest(rows: number): ReplayBuffer {
-    return this.inRingOf(this.capacity, rows);
+  /** A buffer that holds the newest `rows` rows alone, as far as `capacity` has room, oldest first and numbered anew from 0. */
+  newest(rows: number, capacity = this.capacity): ReplayBuffer {
+    const { source, obsDim, actionDim } = this;
+    const kept = Math.min(this.size, capacity, rows);
+    const buffer = new ReplayBuffer({ source, obsDim, actionDim, capacity });
+    buffer.insert(this.slice(this.size - kept, kept), 0, kept);
+    buffer.origins = new OriginTable([...this.origins.list()]);
+    return buffer;
   }
 
   /** SHA-256 of the content (rows, provenance, ring position), in hexadecimal; equal buffers have equal hashes. */
   hash(): string {
     return hashSnapshot({ header: this.header(), columns: this.columns() });
-  }
-
-  private inRingOf(capacity: number, most: number): ReplayBuffer {
-    const { source, obsDim, actionDim } = this;
-    const rows = Math.min(this.size, capacity, most);
-    const buffer = new ReplayBuffer({ source, obsDim, actionDim, capacity });
-    buffer.insert(this.slice(this.size - rows, rows), 0, rows);
-    buffer.origins = new OriginTable([...this.origins.list()]);
-    return buffer;
   }
 
   private header(): SnapshotHeader {

@@ -345,8 +345,8 @@ export class Pets implements PlanningLearner {
     return this.student.policySnapshot();
   }
 
-  policyModel(): Uint8Array {
-    return this.student.policyModel();
+  policyModel(): Uint8Array | undefined {
+    return this.gradientSteps === 0 ? undefined : this.student.policyModel();
   }
 
   update(planned: Demonstrations, steps: number, rng: Rng): Promise<BcMetrics> {

@@ -36,8 +36,8 @@ export interface Learner {
   policy(): Policy;
   /** The weights of now, frozen; acts byte for byte as `policy()` does now. */
   policySnapshot(): PolicySnapshot;
-  /** A self-contained .onnx (opset 17): see `policyModel` for its inputs and outputs. Absent where its policy is no network. */
-  policyModel?(): Uint8Array;
+  /** A self-contained .onnx (opset 17): see `policyModel` for its inputs and outputs. None where its policy is no network, or never taught. */
+  policyModel?(): Uint8Array | undefined;
   state(): LearnerState;
   /** Resumes from `state`; throws CHECKPOINT_CORRUPT if it does not fit this learner, which is then unchanged. */
   restore(state: LearnerState): void;

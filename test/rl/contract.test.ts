@@ -1,6 +1,7 @@
 // Every learner, continuous and discrete, through the learner's contract.
 
-import type { Rng } from '../../src/core/rng.js';
+import { expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/environments.js';
 import type { TrainingDevice } from '../../src/nn/trainer.js';
 import { type Bc, makeBc } from '../../src/rl/bc.js';
@@ -46,6 +47,12 @@ learnerContract('PETS, the policy that it teaches', {
   ...SHAPE,
   make: (rng) => makePets({ hidden: [16] }, SPACES, rng),
   train: (learner, rng) => (learner as Pets).update(randomBatch(50, 5, 2, rng), 3, rng),
+});
+
+it('PETS exports no policy before it taught one', async () => {
+  const learner = await makePets({ hidden: [16] }, SPACES, Rng.fromSeed(1));
+  expect(learner.policyModel()).toBeUndefined();
+  await learner.close();
 });
 
 for (const [id, shape] of [

@@ -161,7 +161,7 @@ export function learnerContract(name: string, c: LearnerCase): void {
     });
 
     it('exports a policy.onnx that stands alone and answers as the policy does', async () => {
-      const session = await InferenceSession.fromBytes(learner.policyModel!());
+      const session = await InferenceSession.fromBytes(learner.policyModel!()!);
       expect(session.inputs.map(({ name, shape }) => [name, shape[1]])).toEqual([
         ['obs', c.obsDim],
         ['noise', c.noiseDim],

@@ -221,7 +221,7 @@ function generatorOf(settings: TrainingSettings, config: NonNullable<ScenarioCon
 
 /**
  * Empty buffers, or the given records with room for what will be collected. Where nothing is, they may be synthetic.
- * @throws INPUT_NEEDED, INPUT_UNFIT, CHECKPOINT_CORRUPT
+ * @throws INPUT_NEEDED, INPUT_UNFIT, SCENARIO_UNFIT, CHECKPOINT_CORRUPT
  */
 async function firstRecords(
   { inputs, scenario }: JobContext,
@@ -242,7 +242,14 @@ async function firstRecords(
       problem: `"${algorithm}" learns from rollouts of its own policy, and --data "${data}" holds records.`,
       hint: 'Leave --data out, or choose a learner that replays rows: rl.algorithm sac, redq, droq, simba or td3-bc.',
     });
-  const given = await recordsOf(env, data, replay.realCapacity);
+  const records = await recordsOf(env, data);
+  const { size } = records;
+  if (size > replay.realCapacity)
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `--data "${data}" holds ${size} rows, and replay.realCapacity has room for ${replay.realCapacity}.`,
+      hint: `Set replay.realCapacity=${size}, or more to keep rows that are collected beside them.`,
+    });
+  const given = records.newest(size, replay.realCapacity);
   if (given.source === 'real') return { real: given, synthetic: empty('synthetic') };
   if (isOffline && replay.generative === null) return { real: empty('real'), synthetic: given };
   const sides = { what: 'source', theirs: given.source, ours: 'real' };

@@ -129,8 +129,8 @@ export function resolvedSpec({ config, folder }: Scenario): EnvSpec {
 }
 
 /** The buffer in `folder`. @throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if its rows are not such as `env` gives */
-export async function recordsOf(env: VectorEnvironment, folder: string, capacity?: number): Promise<ReplayBuffer> {
-  const buffer = await ReplayBuffer.load(folder, { capacity });
+export async function recordsOf(env: VectorEnvironment, folder: string): Promise<ReplayBuffer> {
+  const buffer = await ReplayBuffer.load(folder);
   const sizes = (obs: number, action: number) => `${obs} observation and ${action} action numbers`;
   const theirs = sizes(buffer.obsDim, buffer.actionDim);
   const ours = sizes(rowSize(env.observationSpace), rowSize(env.actionSpace));

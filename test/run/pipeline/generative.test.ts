@@ -67,6 +67,14 @@ async function goesOn(options: Options, run: string, n: number): Promise<void> {
   expect(fileHashes(join(out, 'checkpoint'))).toEqual(fileHashes(at(run, 'checkpoint')));
 }
 
+it('refuses more records than there is room for, before any is lost', async () => {
+  const cramped = pendulum([...OFFLINE, 'replay.realCapacity=399'], 'cramped', 'lived');
+  await expect(train(cramped)).rejects.toMatchObject({
+    code: 'SCENARIO_UNFIT',
+    hint: expect.stringContaining('realCapacity=400'),
+  });
+});
+
 describe('training from records alone', () => {
   it('takes gradient steps on them, lives nothing, and is evaluated after every round', async () => {
     const offline = await train(pendulum(OFFLINE, 'real-rows', 'lived'));
