@@ -1,10 +1,11 @@
 // `reverie serve`: environments on a port, until it is told to stop.
 
 import { once } from 'node:events';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { reverieError } from '../core/errors.js';
+import { ensureFolder } from '../core/files.js';
 import { listenForInterrupt } from '../run/interrupt.js';
 import type { DeviceFlags } from '../run/job.js';
 import type { RunningServer, ServeOptions } from '../serve/index.js';
@@ -172,7 +173,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
   logger.info(`starting on ${held.url}: requests are answered 503 until all is open`);
   const folder = resolve(flags.out);
   const opening = async () => {
-    mkdirSync(folder, { recursive: true });
+    await ensureFolder(folder);
     const { loadAnyScenario } = await import('../run/scenario.js');
     const { profile, set, seed } = flags;
     return Promise.all(named.map(({ reference }) => loadAnyScenario(reference, { profile, set, seed })));

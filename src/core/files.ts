@@ -265,28 +265,23 @@ export async function writeFileAtomic(
   }
 }
 
-/** Creates a folder and those above it, durably. Throws STORAGE_FULL or STORAGE_FAILED. */
+/** Creates a folder and those above it, durably. Throws STORAGE_DENIED, STORAGE_FULL or STORAGE_FAILED. */
 export async function ensureFolder(path: string, files: FileSystem = nodeFiles): Promise<void> {
+  const missing = [resolve(path)];
   try {
-    const first = await files.mkdir(path, { recursive: true });
-    if (first === undefined) return;
-    for (let folder = resolve(path); folder.length >= resolve(first).length; folder = dirname(folder)) {
+    while (!(await exists(dirname(missing[0]), files))) missing.unshift(dirname(missing[0]));
+    // One by one: asked for all of them, Node tries for ever where none can be made (below /proc), and says of one that is read-only "not found".
+    for (const folder of missing) {
+      try {
+        await files.mkdir(folder);
+      } catch (error) {
+        const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST' && (await files.stat(folder)).isDirectory();
+        if (!isThere) throw error;
+      }
       await syncPath(dirname(folder), files);
     }
   } catch (error) {
-    throw storageError(path, await reasonOf(path, error, files));
-  }
-}
-
-/** Node says "not found" of a folder that could not be made on a read-only file system: the nearest one that exists knows why. */
-async function reasonOf(path: string, error: unknown, files: FileSystem): Promise<unknown> {
-  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return error;
-  for (let folder = dirname(resolve(path)); ; folder = dirname(folder)) {
-    if (!(await exists(folder, files)) && folder !== dirname(folder)) continue;
-    return nodeFiles.access(folder, nodeFiles.constants.W_OK).then(
-      () => error,
-      (reason: unknown) => reason,
-    );
+    throw storageError(path, error);
   }
 }
 

@@ -49,6 +49,15 @@ describe('writeFileAtomic', () => {
     }
   });
 
+  it('creates what is missing of a path, where another made some of it, and says why not', async () => {
+    await Promise.all([1, 2].map((n) => ensureFolder(join(folder, 'a', 'b', `${n}`))));
+    await ensureFolder(join(folder, 'a', 'b', '1'));
+    expect(await readdir(join(folder, 'a', 'b'))).toEqual(['1', '2']);
+    await writeFile(join(folder, 'file'), '');
+    for (const path of [join(folder, 'file'), join(folder, 'file', 'inner', 'most'), '/proc/none/of/these'])
+      await expect(ensureFolder(path)).rejects.toMatchObject({ code: expect.stringMatching(/^STORAGE_/) });
+  });
+
   it.each([
     ['error', 'ENOSPC'],
     ['crash', 'EIO'],
