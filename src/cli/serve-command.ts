@@ -5,7 +5,6 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { reverieError } from '../core/errors.js';
-import { ensureFolder } from '../core/files.js';
 import { listenForInterrupt } from '../run/interrupt.js';
 import type { DeviceFlags } from '../run/job.js';
 import type { RunningServer, ServeOptions } from '../serve/index.js';
@@ -173,6 +172,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
   logger.info(`starting on ${held.url}: requests are answered 503 until all is open`);
   const folder = resolve(flags.out);
   const opening = async () => {
+    const { ensureFolder } = await import('../core/files.js');
     await ensureFolder(folder);
     const { loadAnyScenario } = await import('../run/scenario.js');
     const { profile, set, seed } = flags;
