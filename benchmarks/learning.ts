@@ -100,7 +100,7 @@ export const warmStart: BenchmarkModule = {
   },
 };
 
-const DREAMS: Arms = { [DREAM]: [], 'dream, DroQ': ['rl.algorithm=droq'] };
+const DREAMS: Arms = { [DREAM]: [], 'dream, SimBa': ['rl.algorithm=simba'] };
 /** Ours by their defaults: what is compared is the best of them. */
 const OURS: Arms = { ...DREAMS, planner: ['rl.algorithm=pets'] };
 

@@ -118,9 +118,11 @@ interface RoundBody {
   readonly actionDim: number;
   /** What the learner learns from. */
   readonly learnsFrom: 'replay' | 'rollouts';
+  /** Gradient steps a real step that its paper takes. */
+  readonly updatesPerStep?: number;
 }
 
-/** Gradient steps a real step, and between two dreams. REDQ and DroQ take twenty, MBPO twenty to forty. */
+/** Gradient steps a real step of a learner whose paper is not about them, and between two dreams. MBPO takes twenty to forty. */
 const UPDATES_PER_STEP = 40;
 const UPDATES_PER_CYCLE = 500;
 
@@ -132,14 +134,17 @@ const [SMALL_BODY, RANDOM_OF_LARGER] = [12, 1000];
 const [LEAST_ROUND, MOST_ROUND] = [25, 100];
 const ROUNDS_PER_EVALUATION = 2;
 
-export function resolveRounds(asked: AskedRounds, { obsDim, actionDim, learnsFrom }: RoundBody): RoundSettings {
+export function resolveRounds(
+  asked: AskedRounds,
+  { obsDim, actionDim, learnsFrom, updatesPerStep = UPDATES_PER_STEP }: RoundBody,
+): RoundSettings {
   const elements = obsDim + actionDim;
   const random = elements > SMALL_BODY ? RANDOM_OF_LARGER : Math.max(LEAST_RANDOM, STEPS_PER_ELEMENT * elements);
   const initialRandomSteps = given(asked.initialRandomSteps, random);
   const isReplayed = learnsFrom === 'replay';
   const quarter = Math.min(MOST_ROUND, Math.max(LEAST_ROUND, 5 * Math.round(initialRandomSteps / 20)));
   const stepsPerRound = given(asked.stepsPerRound, isReplayed ? quarter : ROLLOUT_STEPS);
-  const updatesPerRound = given(asked.updatesPerRound, UPDATES_PER_STEP * stepsPerRound);
+  const updatesPerRound = given(asked.updatesPerRound, updatesPerStep * stepsPerRound);
   return {
     ...asked,
     initialRandomSteps,

@@ -95,6 +95,8 @@ describe('rounds', () => {
       updatesPerRound: 1000,
       cyclesPerRound: 2,
     });
+    const asPublished = resolveRounds(open, { obsDim: 17, actionDim: 6, learnsFrom: 'replay', updatesPerStep: 10 });
+    expect(asPublished).toMatchObject({ stepsPerRound: 100, updatesPerRound: 1000, cyclesPerRound: 2 });
     expect(large).toMatchObject({ initialRandomSteps: 1e3, stepsPerRound: 100, updatesPerRound: 4000, evalEvery: 200 });
   });
 

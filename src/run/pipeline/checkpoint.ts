@@ -177,9 +177,10 @@ function settingsOf(context: JobContext, env: VectorEnvironment): TrainingSettin
   }
   const modelFolder = given ?? broughtModel(scenario);
   const dream = { ...config.rollout, model: config.model, refit, refitEvery, modelFolder, env: resolvedSpec(scenario) };
+  const { learnsFrom, updatesPerStep } = learners.get(config.rl.algorithm);
   const train = resolveRounds(config.train, {
-    ...{ obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) },
-    learnsFrom: learners.get(config.rl.algorithm).learnsFrom === 'rollouts' ? 'rollouts' : 'replay',
+    ...{ obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace), updatesPerStep },
+    learnsFrom: learnsFrom === 'rollouts' ? 'rollouts' : 'replay',
   });
   return {
     ...{ scenario: config.name, seed, workers, fitWorkers: fitWorkers(context), device, train, eval: config.eval },
