@@ -22,6 +22,7 @@ import {
   CHUNK_ROWS,
   chunkOfRows,
   clusteredMean,
+  clusteredShare,
   intervalRng,
   type Judged,
   meanSquare,
@@ -140,7 +141,7 @@ function concludeVector({ ground, subject }: Judged, rows: readonly VectorRow[])
     );
   };
   const found = {
-    'coverage-90': clusteredMean(
+    'coverage-90': clusteredShare(
       rows.map(({ inside }) => inside),
       units,
       rng('coverage-90'),

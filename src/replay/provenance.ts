@@ -28,6 +28,7 @@ export interface RowProvenance extends Origin {
   readonly parent: number;
   /** NaN where unknown. */
   readonly logProb: number;
+  /** NaN where unknown. */
   readonly confidence: number;
   /** 0n for none. */
   readonly stateHash: bigint;
@@ -66,11 +67,13 @@ export function originOf(provenance: Provenance): Origin {
 }
 
 /** Columns that say nothing, as long as they were last asked for: most batches leave most of them out. */
-const ABSENT: { [K in 'group' | 'parent' | 'logProb' | 'confidence' | 'stateHash']: (rows: number) => Columns[K] } = {
+const ABSENT: {
+  [K in 'group' | 'parent' | 'logProb' | 'confidence' | 'stateHash']: (rows: number, source: Source) => Columns[K];
+} = {
   group: (rows) => new Float64Array(rows).fill(-1),
   parent: (rows) => new Float64Array(rows).fill(-1),
   logProb: (rows) => new Float32Array(rows).fill(Number.NaN),
-  confidence: (rows) => new Float32Array(rows).fill(1),
+  confidence: (rows, source) => new Float32Array(rows).fill(source === 'real' ? 1 : Number.NaN),
   stateHash: (rows) => new BigUint64Array(rows),
 };
 
@@ -84,7 +87,7 @@ export class ProvenanceWriter {
   columns(provenance: Provenance, rows: number, origin: number): ProvenanceColumns {
     const absent = <K extends keyof typeof ABSENT>(name: K): Columns[K] => {
       const kept = this.kept as Partial<Columns>;
-      if ((kept[name]?.length ?? -1) < rows) kept[name] = ABSENT[name](rows);
+      if ((kept[name]?.length ?? -1) < rows) kept[name] = ABSENT[name](rows, provenance.source);
       return kept[name]!.subarray(0, rows) as Columns[K];
     };
     return {

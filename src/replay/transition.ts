@@ -28,7 +28,7 @@ export interface Provenance {
   readonly parent?: Float64Array;
   /** Per row: log-probability of the action; NaN where unknown. */
   readonly logProb?: Float32Array;
-  /** Per row: model's confidence in (0, 1]; 1 for real. */
+  /** Per row: model's confidence in (0, 1]; 1 for real, NaN where unknown. */
   readonly confidence?: Float32Array;
   /** Per row: 64-bit hash of the canonical state, where the environment has one. */
   readonly stateHash?: BigUint64Array;

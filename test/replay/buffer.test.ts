@@ -128,7 +128,7 @@ it('provenance is kept for every row, defaults included', () => {
     group: -1,
     parent: -1,
     logProb: Number.NaN,
-    confidence: 1,
+    confidence: Number.NaN,
     stateHash: 0n,
   });
 });

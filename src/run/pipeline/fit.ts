@@ -112,7 +112,7 @@ function faultsOf({ elements, membersAtMaxEpochs, members, maxEpochs }: HeldOutR
     )
     .toSorted((a, b) => a.model - b.model)
     .flatMap(({ element, model, simple }) => {
-      const own = formatPercent(Math.max(0, model));
+      const own = model < 0 ? 'less than 0 %' : formatPercent(model);
       if (model < simple - TOLERANCE)
         return [`${element}: a simple model explains more (${formatPercent(simple)} against ${own})`];
       if (model >= UNKNOWN) return [];

@@ -126,7 +126,9 @@ async function limits({ scenario, log }: JobContext, real: ReplayBuffer, model: 
   const { horizon, disagreementLimit, reasons } = planDream(asked, 1, { trial }, real.inserted);
   const limit = `a limit of disagreement of ${disagreementLimit ?? 'none'}`;
   if (isOpen) log(`${horizon} simulated steps (${reasons['rollout.horizon']}), ${limit}.`);
-  return { horizon, disagreementLimit: disagreementLimit ?? undefined };
+  // Without a limit, disagreement is still what the confidence of a row is made of.
+  const unlimited = (model.opinions ?? 1) > 1 ? Number.POSITIVE_INFINITY : undefined;
+  return { horizon, disagreementLimit: disagreementLimit ?? unlimited };
 }
 
 /** Length of a whole episode. @throws SCENARIO_INVALID for an environment without a clock */

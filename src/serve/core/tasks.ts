@@ -23,7 +23,7 @@ export function splitsOf({ tasks }: Servable): Split[] {
 /**
  * How an episode begins, as an environment is told; without a task the domain's first. In family `vector` a task is a seed; a
  * seed given by itself goes before that of a task.
- * @throws TASK_NOT_CHOSEN, TASK_UNKNOWN for a seed that is no task
+ * @throws TASK_NOT_CHOSEN, TASK_UNKNOWN for a name that is no task's
  */
 export function chosenEpisode(
   served: Servable,
@@ -32,7 +32,8 @@ export function chosenEpisode(
   const isPlaced = task === undefined && (split !== undefined || index !== undefined);
   const place = isPlaced ? placedTask(served, split, index ?? 0) : undefined;
   if (faceOf(served).tasks === 'id') return { task: task ?? place?.id, seed };
-  return { seed: seed ?? place?.seed ?? (task === undefined ? undefined : seedOf(served, task)) };
+  const named = task === undefined ? place?.seed : seedOf(served, task);
+  return { seed: seed ?? named };
 }
 
 /** The task at a place; the first split unless given. @throws TASK_NOT_CHOSEN */

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../../src/core/report.js';
+import { ReplayBuffer } from '../../../src/replay/buffer.js';
 import type { JobResult } from '../../../src/run/job.js';
 import { launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
@@ -61,6 +62,13 @@ describe('a fit', () => {
     };
     expect(transitions).toBeGreaterThan(0);
     expect(stream.text()).toMatch(/\d+ simulated steps \(.*real.*\), a limit of disagreement of /);
+  });
+
+  it('is as confident of whole episodes as its members agree', async () => {
+    await run('synth', ['synth.episodes=true', 'synth.starts=2', 'synth.export=[]'], 'whole');
+    const { confidence } = (await ReplayBuffer.load(at('whole', 'data'))).columns();
+    expect(confidence.some((one) => one < 1)).toBe(true);
+    expect(confidence.every((one) => one > 0 && one <= 1)).toBe(true);
   });
 
   it('says why a bad one is not, and what to do about it', async () => {
