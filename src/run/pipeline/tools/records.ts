@@ -93,7 +93,7 @@ class GatheredRecords<G extends Gathering = Gathering> {
       signal.throwIfAborted();
       const plan = planRow(row, { seed: root.split('rows').uint32(), groupSize: 1, branchAt: 0 });
       const task = tasks[order[row % tasks.length]];
-      made.push(await run({ plan, task, maxSteps: scenario.config.synth.maxSteps }, signal));
+      made.push(await run({ plan, task }, signal));
       phase.advance(1);
     }
     phase.end();

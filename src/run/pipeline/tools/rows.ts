@@ -175,16 +175,11 @@ export function makeEpisodeEnvironment(
     ...how
   }: { readonly withheld?: (task: ToolsTask) => Promise<string | undefined> } & Parameters<typeof withFaults>[3] = {},
 ): ToolsEpisodeEnvironment {
-  const { maxSteps } = config.synth;
+  const { maxTurns, patience } = config.user;
   return new ToolsEpisodeEnvironment({
-    id: config.name,
-    domain,
+    ...{ id: config.name, domain, user, withheld, maxSteps: config.synth.maxSteps, maxTurns },
     responder: withFaults(responder, domain, config.faults, how),
-    user,
-    maxSteps,
-    maxTurns: config.user.maxTurns,
-    ...(config.user.patience !== null && { patience: config.user.patience }),
-    withheld,
+    ...(patience !== null && { patience }),
   });
 }
 
@@ -360,8 +355,6 @@ export class ModelCast {
 export interface PlannedRow {
   readonly plan: RowPlan;
   readonly task: ToolsTask;
-  /** Turns of the agent after which the episode is truncated. */
-  readonly maxSteps: number;
 }
 
 /** Throws what the models throw that are asked. */
@@ -390,11 +383,11 @@ export async function rowsHere(context: RowContext, parts: ToolsParts, settings:
   const { domain } = parts;
   const make = await rowMaker(context.scenario, parts, settings);
   const episode = episodeSettings(context, parts, settings);
-  return async ({ plan, task, maxSteps }, signal) => {
+  return async ({ plan, task }, signal) => {
     try {
       // The real environment is recorded with its own verdicts.
       const defect = settings.source === 'real' ? undefined : await defectOf(domain, task);
-      const own = { ...episode, maxSteps, withheld: episode.withheld ?? defect };
+      const own = { ...episode, withheld: episode.withheld ?? defect };
       const made = await attempted((now) => make(now, task, own, signal), plan, own);
       const lost = lostStep(domain, task, made);
       const record = { ...made, ...(lost !== undefined && { lostStep: lost }) };
@@ -464,7 +457,7 @@ export async function episodeRows(
 ): Promise<EpisodeRows> {
   const { seed, workers, device, signal, out, scenario, metrics } = context;
   const { synth, experience, model, tasks: section } = scenario.config;
-  const { episodes: rows, groupSize, branchAt, maxSteps } = synth;
+  const { episodes: rows, groupSize, branchAt } = synth;
   const { runner, responder, tasks } = settings;
   const byId = new Map(tasks.map((task) => [task.id, task]));
   const entries = tasks.map(({ id, origin }) => ({ id, synthetic: origin !== undefined }));
@@ -499,7 +492,7 @@ export async function episodeRows(
       lag: Math.min(...lags),
       make: (row, stop) => {
         const plan = planRow(row, { seed, groupSize, branchAt });
-        return run({ plan, task: taskOf(plan), maxSteps }, stop);
+        return run({ plan, task: taskOf(plan) }, stop);
       },
       observe: async (row, value) => {
         if (isFailed(value)) failures.push(value);
