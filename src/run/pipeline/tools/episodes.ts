@@ -432,7 +432,7 @@ async function realEpisodesJob(given: JobContext<ToolsScenario>, job: 'collect' 
     if (inputs.checkpoint === undefined) return await episodesOf(context, parts, job);
     const learner = await openTextLearner(scenario, seed, inputs.checkpoint);
     try {
-      const agent = new TextPolicyAgent(learner.policy, textViewOf(parts.domain));
+      const agent = new TextPolicyAgent(learner.policy, textViewOf(parts.domain).lineOf);
       return await episodesOf(context, { ...parts, agent }, job, learner.policy.version);
     } finally {
       await learner.close();

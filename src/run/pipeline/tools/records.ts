@@ -47,8 +47,8 @@ import { digest, toolsSet } from '../../evaluation-set.js';
 import { formatCount, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { layered, type ToolsScenario } from '../../scenario.js';
-import { digestOf, inputNeeded } from '../inputs.js';
-import { EPISODES_FILE, readEpisodes } from './gates.js';
+import { digestOf, requireInput } from '../inputs.js';
+import { readEpisodes } from './gates.js';
 import { agentOf, episodeSettings, lanes, makeResponder, rowsHere, type ToolsParts, textViewOf } from './rows.js';
 
 /** Real episodes in a training, by whom and of what. */
@@ -207,7 +207,7 @@ export class RecordedDream extends GatheredRecords<Gathering & { readonly policy
     const { parts, policy } = this.given;
     const agent =
       time > 0
-        ? new TextPolicyAgent(policy, textViewOf(parts.domain))
+        ? new TextPolicyAgent(policy, textViewOf(parts.domain).lineOf)
         : await agentOf(this.section, parts.cast, parts.domain);
     const gathered = await this.gatherBy(agent, time);
     const { model, made } = await this.fit(time);
@@ -365,7 +365,7 @@ export class RecordedValues extends GatheredRecords implements TextValues {
  */
 function recordReader(domain: ToolsDomain, rewards: 'paid' | 'verdict', skip: () => void) {
   // Nothing is decided: the agent tells what it would choose among.
-  const agent = new TextPolicyAgent({ version: 'recorded', decide: async () => [] }, textViewOf(domain));
+  const agent = new TextPolicyAgent({ version: 'recorded', decide: async () => [] }, textViewOf(domain).lineOf);
   /** What a policy would have been paid: what the verdict adds is paid at the end. */
   const rewardsOf = ({ steps, return: total }: EpisodeRecord): number[] => {
     const last = steps.length - 1;

@@ -58,6 +58,7 @@ import { deficitOf, lostStep } from '../../../synth/signals/deficits.js';
 import { Curriculum } from '../../../synth/tasks/curriculum.js';
 import { defectOf } from '../../../synth/tasks/lint-tasks.js';
 import { prefilterEpisodes } from '../../../synth/tasks/seed-filter.js';
+import { commandsUnknown } from '../../../training/text-play.js';
 import { amplifyTrajectory } from '../../../worldmodel/llm/amplify.js';
 import { LlmUser } from '../../../worldmodel/llm/llm-user.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
@@ -230,26 +231,16 @@ export async function remember(
 /** Episodes under way at once, where the world says no less; never changes which. */
 const LANES = 64;
 
-/** How a policy of text sees a domain: by the commands that its world lists. */
-export interface TextView {
-  /** How a call is written among those that are listed. */
-  readonly lineOf: (call: CallSpec) => string;
-  /** Commands of a task's solution. */
-  readonly walkthrough: (task: ToolsTask) => readonly string[];
-}
-
-/** @throws DOMAIN_UNFIT where none are listed */
-export function textViewOf(domain: ToolsDomain): TextView {
+/**
+ * How a policy of text sees a domain: by the commands that its world lists. `lineOf` writes a call as it is listed.
+ * @throws DOMAIN_UNFIT where none are listed
+ */
+export function textViewOf(domain: ToolsDomain) {
   const { face, view } = kindOfDomain(domain);
   const isListed = domain.rules?.admissible !== undefined || Array.isArray(domain.initialState.admissible);
-  if (view === undefined || !isListed) {
-    throw reverieError('DOMAIN_UNFIT', {
-      problem: `A policy of text chooses among commands, and "${domain.id}" does not say which do something (task "${domain.tasks[0]?.id ?? ''}").`,
-      hint: "Train in a domain of the one tool act whose rules have admissible(state), or whose state lists texts as admissible: ALFWorld's games and games of PDDL do.",
-    });
-  }
+  if (view === undefined || !isListed) throw commandsUnknown(domain.id, domain.tasks[0]?.id ?? '');
   const lineOf = (call: CallSpec) => String(face?.lineOf?.(call) ?? '');
-  return { lineOf, walkthrough: (task) => task.reference?.calls.map(lineOf) ?? [] };
+  return { lineOf, walkthrough: (task: ToolsTask) => task.reference?.calls.map(lineOf) ?? [] };
 }
 
 /** Environments of lines in which `responder` answers. @throws as `textViewOf` */
