@@ -467,7 +467,7 @@ export async function fitBackendJob(context: JobContext<ToolsScenario>) {
     const expected = 'none: a backend is fitted from its records alone, not from an earlier model';
     throw reverieError('FLAG_INVALID', { flag: '--model', value: inputs.model, expected });
   }
-  const data = episodesFolder(inputs.data);
+  const data = requireInput(inputs, 'episodes', 'data');
   const domain = await makeDomain(config.domain, { folder });
   const model = join(out, 'model');
   const work = join(out, 'training');
@@ -518,13 +518,4 @@ function learnedBackend(names: readonly string[], domain: ToolsDomain): Learned 
   if (found !== undefined) return found;
   const problem = `it lists none that learns from records: ${learned.map(({ name }) => name).join(', ') || 'none can here'}.`;
   throw reverieError('SCENARIO_INVALID', { path: 'model.backends', problem });
-}
-
-/** The folder of a run's episodes, or itself. @throws INPUT_NEEDED, INPUT_MISSING */
-function episodesFolder(given: string | undefined): string {
-  const what = 'file of episodes';
-  if (given === undefined) throw inputNeeded(`a ${what}`, 'data');
-  const found = [join(given, 'data'), given].find((folder) => existsSync(join(folder, EPISODES_FILE)));
-  if (found !== undefined) return found;
-  throw reverieError('INPUT_MISSING', { what, path: given, input: 'data' });
 }
