@@ -76,7 +76,7 @@ export interface WalksAsked {
 
 /** An episode of each task, in the browser. */
 export async function recordedWalks({ domain, tasks, seed, maxSteps }: WalksAsked): Promise<EpisodeRecord[]> {
-  const agent = new TextPolicyAgent(uniform, { lineOf: actionLine });
+  const agent = new TextPolicyAgent(uniform, actionLine);
   const responder = rulesResponder(domain);
   const environment = screenEnvironmentOf(domain, responder, maxSteps);
   const records: EpisodeRecord[] = [];

@@ -1,6 +1,7 @@
 // The commands that make domains of tools: from logs (induce) and from a description (draft).
 
 import type { Command } from 'commander';
+import type { DraftOptions } from '../run/draft.js';
 import { listenForInterrupt } from '../run/interrupt.js';
 import { collected, examplesText, type OutputFlags, wholeNumber, withOutputOptions } from './options.js';
 import { EXIT, type Outcome, print, type Terminal } from './terminal.js';
@@ -11,17 +12,10 @@ interface InduceFlags extends OutputFlags {
   readonly operators?: string;
 }
 
-interface DraftFlags extends OutputFlags {
+interface DraftFlags extends OutputFlags, Omit<DraftOptions, 'into' | 'signal' | 'log'> {
   readonly into?: string;
   readonly write?: readonly string[];
   readonly logs?: readonly string[];
-  readonly from?: string;
-  readonly about?: string;
-  readonly set?: readonly string[];
-  readonly tasks: number;
-  readonly repairs: number;
-  readonly seed: number;
-  readonly cache?: string;
 }
 
 export function addDomainCommands(program: Command, terminal: Terminal, outcome: Outcome): void {

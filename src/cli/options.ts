@@ -2,25 +2,17 @@
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { DEVICES, type DeviceFlags } from '../run/job.js';
+import type { LaunchOptions } from '../run/launch.js';
+import type { ScenarioOptions } from '../run/scenario.js';
 
 export interface OutputFlags {
   readonly json?: boolean;
 }
 
-export interface ScenarioFlags {
-  readonly profile?: string;
-  readonly set?: readonly string[];
-  readonly seed?: number;
-}
+export type ScenarioFlags = Pick<ScenarioOptions, 'profile' | 'set' | 'seed'>;
 
-export interface JobFlags extends ScenarioFlags, DeviceFlags, OutputFlags {
-  readonly workers?: number;
-  readonly out?: string;
-  readonly resume?: string;
-  readonly queue?: string;
-  readonly trustRules?: boolean;
-  readonly quiet?: boolean;
-}
+export type JobFlags = OutputFlags &
+  Pick<LaunchOptions, keyof ScenarioOptions | keyof DeviceFlags | 'out' | 'resume' | 'queue' | 'trustRules' | 'quiet'>;
 
 export function withScenarioOptions(command: Command): Command {
   return command

@@ -184,9 +184,6 @@ export interface ActorCriticShape {
   readonly drawn: number;
   /** Share of hidden units left out. */
   readonly dropout: number;
-  /** Step sizes of the policy and of the temperature, relative to what is fed. */
-  readonly actorRate: number;
-  readonly temperatureRate: number;
 }
 
 /** Gradient steps of a member of an ensemble by vector code; see native/cuda/processor/member-update.h. */

@@ -97,7 +97,7 @@ export class ReplayBuffer implements RowStore {
     checkBatchFinite(batch);
     const { rows, ...transitions } = batch;
     const origin = this.origins.intern(originOf(provenance));
-    this.insert({ ...transitions, ...this.writer.columns(provenance, rows, origin) }, 0, rows);
+    this.insert({ ...transitions, ...this.writer.columns(provenance, rows, origin) }, rows);
   }
 
   /**
@@ -205,7 +205,7 @@ export class ReplayBuffer implements RowStore {
     const { source, obsDim, actionDim } = this;
     const kept = Math.min(this.size, capacity, rows);
     const buffer = new ReplayBuffer({ source, obsDim, actionDim, capacity });
-    buffer.insert(this.slice(this.size - kept, kept), 0, kept);
+    buffer.insert(this.slice(this.size - kept, kept), kept);
     buffer.origins = new OriginTable([...this.origins.list()]);
     return buffer;
   }
@@ -220,10 +220,10 @@ export class ReplayBuffer implements RowStore {
     return { source, capacity, obsDim, actionDim, inserted, origins: [...this.origins.list()] };
   }
 
-  private insert(columns: Columns, from: number, rows: number): void {
+  private insert(columns: Columns, rows: number): void {
     this.reserve(Math.min(this.capacity, this.insertedRows + rows));
     for (const { index, done, count } of ringStretches(this.insertedRows, rows, this.capacity)) {
-      copyColumns(columns, from + done, this.store, index, count, this.obsDim, this.actionDim);
+      copyColumns(columns, done, this.store, index, count, this.obsDim, this.actionDim);
       this.insertedRows += count;
       for (const listener of this.listeners) listener(index, count);
     }

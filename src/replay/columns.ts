@@ -3,30 +3,6 @@
 import { reverieError } from '../core/errors.js';
 import type { TransitionBatch } from './transition.js';
 
-/** Every stored column; arrays are row-major, [rows, width]. */
-export interface Columns {
-  obs: Float32Array;
-  action: Float32Array;
-  reward: Float32Array;
-  terminated: Uint8Array;
-  truncated: Uint8Array;
-  nextObs: Float32Array;
-  /** Number of the row's origin in the buffer's origin table. */
-  origin: Uint32Array;
-  episode: Float64Array;
-  step: Uint32Array;
-  group: Float64Array;
-  parent: Float64Array;
-  logProb: Float32Array;
-  confidence: Float32Array;
-  stateHash: BigUint64Array;
-}
-
-export type ColumnName = keyof Columns;
-export type ColumnArray = Columns[ColumnName];
-/** Indices of rows, as selectors draw them. */
-export type RowIndices = Uint32Array | Int32Array;
-
 const TYPES = {
   obs: Float32Array,
   action: Float32Array,
@@ -34,6 +10,7 @@ const TYPES = {
   terminated: Uint8Array,
   truncated: Uint8Array,
   nextObs: Float32Array,
+  /** Number of the row's origin in the buffer's origin table. */
   origin: Uint32Array,
   episode: Float64Array,
   step: Uint32Array,
@@ -42,7 +19,14 @@ const TYPES = {
   logProb: Float32Array,
   confidence: Float32Array,
   stateHash: BigUint64Array,
-} as const;
+};
+
+/** Every stored column; arrays are row-major, [rows, width]. */
+export type Columns = { [Name in keyof typeof TYPES]: (typeof TYPES)[Name]['prototype'] };
+export type ColumnName = keyof Columns;
+export type ColumnArray = Columns[ColumnName];
+/** Indices of rows, as selectors draw them. */
+export type RowIndices = Uint32Array | Int32Array;
 
 export const COLUMN_NAMES = Object.keys(TYPES) as readonly ColumnName[];
 
@@ -217,43 +201,25 @@ function gatherValues(source: ColumnArray, indices: RowIndices, target: ColumnAr
   for (let i = 0; i < indices.length; i++) to[at + i] = from[indices[i]];
 }
 
+const TRANSITION = ['obs', 'action', 'reward', 'terminated', 'truncated', 'nextObs'] as const;
+
 /** A zeroed batch: obs and nextObs [rows, obsDim], action [rows, actionDim]. */
 export function allocateBatch(rows: number, obsDim: number, actionDim: number): TransitionBatch {
-  return {
-    rows,
-    obs: new Float32Array(rows * obsDim),
-    action: new Float32Array(rows * actionDim),
-    reward: new Float32Array(rows),
-    terminated: new Uint8Array(rows),
-    truncated: new Uint8Array(rows),
-    nextObs: new Float32Array(rows * obsDim),
-  };
+  return { rows, ...allocateColumns(rows, obsDim, actionDim, TRANSITION) };
 }
 
 /** Rows [start, end) of a batch as views: no copy, writes go through. */
-export function sliceBatch(batch: TransitionBatch, start: number, end: number): TransitionBatch {
-  const obsDim = batch.obs.length / batch.rows;
-  const actionDim = batch.action.length / batch.rows;
-  return {
-    rows: end - start,
-    obs: batch.obs.subarray(start * obsDim, end * obsDim),
-    action: batch.action.subarray(start * actionDim, end * actionDim),
-    reward: batch.reward.subarray(start, end),
-    terminated: batch.terminated.subarray(start, end),
-    truncated: batch.truncated.subarray(start, end),
-    nextObs: batch.nextObs.subarray(start * obsDim, end * obsDim),
-  };
+export function sliceBatch({ rows, ...columns }: TransitionBatch, start: number, end: number): TransitionBatch {
+  const [obsDim, actionDim] = [columns.obs.length / rows, columns.action.length / rows];
+  return { rows: end - start, ...viewColumns(columns, end - start, obsDim, actionDim, start) };
 }
 
 /** Throws DATA_MISMATCH unless every column holds `rows` rows of its dimension. */
 export function checkBatchShape(batch: TransitionBatch, obsDim: number, actionDim: number): void {
   const { rows } = batch;
-  const widths = { obs: obsDim, action: actionDim, reward: 1, terminated: 1, truncated: 1, nextObs: obsDim } as const;
-  for (const column of Object.keys(widths) as (keyof typeof widths)[]) {
-    const want = rows * widths[column];
-    if (batch[column].length !== want) {
-      throw columnMismatch(column, batch[column].length, want, rows);
-    }
+  for (const column of TRANSITION) {
+    const want = rows * columnWidth(column, obsDim, actionDim);
+    if (batch[column].length !== want) throw columnMismatch(column, batch[column].length, want, rows);
   }
 }
 

@@ -1,19 +1,21 @@
 // Where rows come from: checked when they are stored, written into columns, and kept once for all rows that share it. Nothing is
 // stored that does not say where it was collected and, if it was simulated, by which version of which model.
 
+import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
 import { type Columns, columnMismatch } from './columns.js';
 import type { Provenance, Source } from './transition.js';
 
 /** What all rows of one appended batch have in common. */
-export interface Origin {
-  readonly backend: string;
-  readonly modelVersion: string;
-  readonly scenario: string;
-  readonly task: string;
-  readonly policyVersion: string;
-  readonly seed: number;
-}
+export const originSchema = z.strictObject({
+  backend: z.string(),
+  modelVersion: z.string(),
+  scenario: z.string(),
+  task: z.string(),
+  policyVersion: z.string(),
+  seed: z.int(),
+});
+export type Origin = Readonly<z.infer<typeof originSchema>>;
 
 /** Everything recorded about one row. */
 export interface RowProvenance extends Origin {

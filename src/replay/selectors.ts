@@ -406,13 +406,11 @@ function descend(sums: Float64Array, offset: number, targets: Float64Array, rows
  * else; a change climbs only as far as it changes a minimum, which is seldom more than one level.
  */
 class MinTree {
-  private readonly values: Float64Array;
   /** Inner levels from the lowest to the root, each padded to whole parents with Infinity. */
   private readonly levels: Float64Array[] = [];
 
   /** @param values watched values, a multiple of 16 of them, all 0 at first; 0 counts as absent */
-  constructor(values: Float64Array) {
-    this.values = values;
+  constructor(private readonly values: Float64Array) {
     let nodes = values.length / MIN_FAN_OUT;
     while (nodes > 1) {
       const padded = Math.ceil(nodes / MIN_FAN_OUT) * MIN_FAN_OUT;

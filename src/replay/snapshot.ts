@@ -27,7 +27,7 @@ import {
   rowBytes,
   viewColumns,
 } from './columns.js';
-import type { Origin } from './provenance.js';
+import { type Origin, originSchema } from './provenance.js';
 import type { Source } from './transition.js';
 
 /** The one file a saved buffer is, in its folder. */
@@ -49,16 +49,7 @@ const headerSchema = z.strictObject({
   obsDim: dimension,
   actionDim: dimension,
   inserted: z.int().min(0),
-  origins: z.array(
-    z.strictObject({
-      backend: z.string(),
-      modelVersion: z.string(),
-      scenario: z.string(),
-      task: z.string(),
-      policyVersion: z.string(),
-      seed: z.int(),
-    }),
-  ),
+  origins: z.array(originSchema),
 });
 
 export type SnapshotHeader = z.infer<typeof headerSchema>;

@@ -364,7 +364,7 @@ export async function trainersOf(
     isJoint,
     ...{ obsDim: net.obsDim, actionDim: dim, batchSize, hidden, activation, criticLayerNorm },
     ...{ isResidual, tau, rewardScale },
-    ...{ targetEntropy: design.targetEntropy, critics, drawn, dropout, actorRate: 1, temperatureRate: 1 },
+    ...{ targetEntropy: design.targetEntropy, critics, drawn, dropout },
     ...{ scale: Float32Array.from(scale), bias: Float32Array.from(bias) },
   };
   if (isJoint) return { policy: nativeActorCriticTrainers({ joint: jointTrainer(net, design) }, shape).joint };

@@ -26,7 +26,7 @@ import { type ConfigObject, layered, parseOverride } from './scenario.js';
 
 const RECORD_FILE = 'draft.json';
 
-interface DraftOptions {
+export interface DraftOptions {
   /** A file with the description; or the description itself in `about`. */
   readonly from?: string;
   readonly about?: string;

@@ -23,20 +23,18 @@ import { loadToolsScenario } from './scenario.js';
 
 const YAML_STYLE = { lineWidth: 120, aliasDuplicateObjects: false } as const;
 
-interface InduceOptions {
-  /** Files or folders of records. */
-  readonly logs: readonly string[];
-  readonly tolerant?: boolean;
-}
-
 type InduceResult = Awaited<ReturnType<typeof induceDomain>>;
 
 /**
  * Writes the missing files among rules.yaml, state.json, state.schema.json, tasks.yaml and scenario.yaml. Uses the
  * folder's own state if it has one.
+ * @param logs  files or folders of records
  * @throws DOMAIN_FILE_INVALID, LOG_INVALID, SCENARIO_UNFIT where the logs hold no call of the domain's tools
  */
-export async function induceDomain(folder: string, { logs, tolerant }: InduceOptions) {
+export async function induceDomain(
+  folder: string,
+  { logs, tolerant }: { readonly logs: readonly string[]; readonly tolerant?: boolean },
+) {
   const beside = readTools(folder);
   const read = await Promise.all(logs.map((path) => readEpisodeLogs(path, { tolerant })));
   const all = read.flatMap((each) => each.episodes);

@@ -84,7 +84,7 @@ async function lookAt(folder: string): Promise<Pick<Inspection, 'kind' | 'facts'
     };
   }
   if (!isSavedBuffer(folder)) return undefined;
-  return { kind: 'replay', facts: scalars({ ...(await describeBuffer(folder)), path: [] }) };
+  return { kind: 'replay', facts: await describeBuffer(folder) };
 }
 
 /** What is no object with keys has nothing in it. */

@@ -2,20 +2,14 @@
 
 const EXIT_INTERRUPTED = 130;
 
-interface InterruptOptions {
-  /** Runs at the first request. */
-  readonly onFirst: () => void;
-  /** Runs at the second, just before the process ends. */
-  readonly onSecond: () => void;
-}
-
-interface Interrupt {
+/**
+ * Listens until `dispose` is called.
+ * @param onSecond  runs just before the process ends
+ */
+export function listenForInterrupt({ onFirst, onSecond }: Readonly<Record<'onFirst' | 'onSecond', () => void>>): {
   readonly signal: AbortSignal;
-  /** Stops listening. */
   dispose(): void;
-}
-
-export function listenForInterrupt({ onFirst, onSecond }: InterruptOptions): Interrupt {
+} {
   const controller = new AbortController();
   const listener = () => {
     if (controller.signal.aborted) {

@@ -6,7 +6,7 @@ import { ReverieError, reverieError } from '../core/errors.js';
 import { lockFolder } from '../core/files.js';
 import type { Report } from '../core/report.js';
 import { isToolsScenario, wrongFamily } from '../kinds/registry.js';
-import { type SettledDevice, sameDevice, settleDevice } from './device.js';
+import { sameDevice, settleDevice } from './device.js';
 import { quoted } from './format.js';
 import { listenForInterrupt, RunInterrupted } from './interrupt.js';
 import type { DeviceFlags, JobContext, JobInputs, JobResult } from './job.js';
@@ -49,15 +49,6 @@ export interface LaunchOptions<R extends JobResult = JobResult> extends Scenario
   readonly jobs?: Jobs<R>;
 }
 
-interface Prepared {
-  readonly scenario: AnyScenario;
-  readonly out: string;
-  readonly inputs: JobInputs;
-  readonly record: RunRecord;
-  readonly place: SettledDevice;
-  readonly unlock: () => void;
-}
-
 /**
  * Runs `job` and answers its result, which is then also in `result.json` of the run's folder.
  * @throws RunInterrupted after Ctrl-C, once the job has reached a safe point
@@ -65,7 +56,7 @@ interface Prepared {
 export async function launch<R extends JobResult>(name: string, options: LaunchOptions<R>): Promise<R> {
   const prepared =
     options.resume === undefined ? await begun(name, options) : await reopened(name, options.resume, options);
-  const { scenario, out, inputs, record, place, unlock } = prepared;
+  const { scenario, out, record, place, unlock } = prepared;
   const progress = makeProgress({ stream: options.stream, quiet: options.quiet });
   const log = (line: string) => progress.log(line);
   const interrupt = listenForInterrupt({
@@ -87,9 +78,10 @@ export async function launch<R extends JobResult>(name: string, options: LaunchO
     const { seed, workers } = scenario.config;
     const isAutoWorkers = workers === 'auto';
     const context: JobContext<AnyScenario> = {
-      ...{ scenario, seed, workers: isAutoWorkers ? 0 : workers, isAutoWorkers, device: place.device, out, inputs },
-      ...{ resume: options.resume !== undefined, signal: interrupt.signal, progress, metrics, log },
-      ...{ queue: options.queue, command: record.command, show: (report) => options.onReport?.(report) },
+      ...{ scenario, seed, workers: isAutoWorkers ? 0 : workers, isAutoWorkers, device: place.device, out },
+      ...{ inputs: record.inputs, resume: options.resume !== undefined, signal: interrupt.signal },
+      ...{ progress, metrics, log, queue: options.queue, command: record.command },
+      show: (report) => options.onReport?.(report),
     };
     const result = await run(context);
     await writeResult(out, result);
@@ -112,7 +104,7 @@ export async function launch<R extends JobResult>(name: string, options: LaunchO
   }
 }
 
-async function begun(name: string, options: LaunchOptions): Promise<Prepared> {
+async function begun(name: string, options: LaunchOptions) {
   const inputs = checkedInputs(options.inputs ?? {});
   const scenario = await chosenScenario(options, inputs);
   // Refused before a folder is made.
@@ -136,12 +128,12 @@ async function begun(name: string, options: LaunchOptions): Promise<Prepared> {
     ...(place.device && { device: place.device as RunRecord['device'] }),
     startedAt: startedAt.toISOString(),
   };
-  return { scenario, out, inputs, record, place, unlock: await createRun(out, record, scenario) };
+  return { scenario, out, record, place, unlock: await createRun(out, record, scenario) };
 }
 
-async function reopened(name: string, folder: string, options: LaunchOptions): Promise<Prepared> {
+async function reopened(name: string, folder: string, options: LaunchOptions) {
   const out = resolve(folder);
-  const { record, scenario, inputs } = await resumableRun(out, name);
+  const { record, scenario } = await resumableRun(out, name);
   const adjusted = await adjustScenario(scenario, { workers: options.workers });
   if (options.queue !== undefined) requireQueueable(options.queue, adjusted);
   const place = await sameDevice(record.device);
@@ -150,7 +142,7 @@ async function reopened(name: string, folder: string, options: LaunchOptions): P
     // Once more, now that no other process can end it.
     await resumableRun(out, name);
     await writeRunRecord(out, { ...record, status: 'running' });
-    return { scenario: adjusted, out, inputs, record, place, unlock };
+    return { scenario: adjusted, out, record, place, unlock };
   } catch (error) {
     unlock();
     throw error;

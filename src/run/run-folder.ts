@@ -9,7 +9,7 @@ import { ensureFolder, isLockFile, lockFolder, openSealed, storageError, writeFi
 import { runDeviceSchema } from './device.js';
 import { quoted } from './format.js';
 import type { JobInputs, JobResult } from './job.js';
-import { type AnyScenario, type ReviveOptions, reviveScenario } from './scenario.js';
+import { type AnyScenario, reviveScenario } from './scenario.js';
 import { checkAgainst } from './schema-check.js';
 
 export const RUN_FILE = 'run.json';
@@ -102,20 +102,17 @@ export function readRunRecord(folder: string): RunRecord | undefined {
 }
 
 /** The scenario saved in `folder` or in the nearest folder above it, up to three levels; undefined if there is none. */
-export async function savedScenario(folder: string, options?: ReviveOptions): Promise<AnyScenario | undefined> {
+export async function savedScenario(folder: string): Promise<AnyScenario | undefined> {
   let here = resolve(folder);
   for (let level = 0; level <= 3; level++, here = dirname(here)) {
     const file = join(here, SCENARIO_FILE);
-    if (existsSync(file)) return reviveScenario(readJson(file) as AnyScenario, file, options);
+    if (existsSync(file)) return reviveScenario(readJson(file) as AnyScenario, file);
   }
   return undefined;
 }
 
 /** The run in `folder`, to be resumed. @throws STATE_MISMATCH, saying why not; STORAGE_DENIED for another user's */
-export async function resumableRun(
-  folder: string,
-  job: string,
-): Promise<{ record: RunRecord; scenario: AnyScenario; inputs: JobInputs }> {
+export async function resumableRun(folder: string, job: string): Promise<{ record: RunRecord; scenario: AnyScenario }> {
   const refuse = (problem: string) =>
     reverieError('STATE_MISMATCH', {
       problem: `Cannot go on with "${folder}": ${problem}.`,
@@ -133,7 +130,7 @@ export async function resumableRun(
       throw storageError(join(folder, name), error);
     }
   }
-  return { record, scenario, inputs: record.inputs };
+  return { record, scenario };
 }
 
 /** A sealed file of a run. @throws CHECKPOINT_CORRUPT where it is not as it was written */

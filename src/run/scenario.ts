@@ -87,19 +87,16 @@ export function scenarioText({ config }: AnyScenario): string {
   return stringify(config, { aliasDuplicateObjects: false, lineWidth: 100 }).trimEnd();
 }
 
-export interface ReviveOptions {
-  /** Whether modules that it names are run; never for what came over a network. */
-  readonly plugins?: boolean;
-}
-
 /**
  * A scenario as it was saved with a run. Its hash is that of the file, so keys that came into being since do not make
- * it another one. @throws SCENARIO_CHANGED if the file, or a file it names, was changed since; SCENARIO_INVALID; PLUGIN_UNUSABLE
+ * it another one.
+ * @param plugins  whether modules that it names are run; never for what came over a network
+ * @throws SCENARIO_CHANGED if the file, or a file it names, was changed since; SCENARIO_INVALID; PLUGIN_UNUSABLE
  */
 export async function reviveScenario(
   saved: AnyScenario,
   source: string,
-  { plugins = true }: ReviveOptions = {},
+  { plugins = true }: { readonly plugins?: boolean } = {},
 ): Promise<AnyScenario> {
   const [plugin] = saved.config.plugins ?? [];
   if (plugin !== undefined && !plugins)

@@ -5,13 +5,6 @@ import type { ReplayBuffer } from '../replay/buffer.js';
 import { type Columns, pickRows } from '../replay/columns.js';
 import type { VectorDynamics } from '../worldmodel/dynamics.js';
 
-interface TrialOptions {
-  /** Rows before this one (numbered as they were inserted) are left out; those no longer held are anyway. */
-  readonly from: number;
-  /** Not advanced. */
-  readonly rng: Rng;
-}
-
 /** Plain numbers, JSON-safe. Null where there is nothing to tell it by. */
 export interface ModelTrial {
   /** Real stretches it was held against. */
@@ -42,11 +35,16 @@ const SHARE_NEAR = 0.8;
 /** Elements whose deviation is below this, relative to their size or, below 1, as it is, never change. */
 const STILL = 1e-6;
 
-/** Undefined of too few rows. @throws what the model throws, but for values that run off to infinity */
+/**
+ * Undefined of too few rows.
+ * @param from  rows before this one (numbered as they were inserted) are left out; those no longer held are anyway
+ * @param rng  not advanced
+ * @throws what the model throws, but for values that run off to infinity
+ */
 export async function tryModel(
   model: VectorDynamics,
   real: ReplayBuffer,
-  { from, rng }: TrialOptions,
+  { from, rng }: { readonly from: number; readonly rng: Rng },
 ): Promise<ModelTrial | undefined> {
   const oldest = real.inserted - real.size;
   const first = Math.max(0, from - oldest);

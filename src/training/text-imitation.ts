@@ -18,58 +18,15 @@ interface Demonstrated {
   readonly taken: number;
 }
 
-/** Runs what is to be imitated; nothing where the settings have no tasks for it. @throws what environments throw */
+/**
+ * Runs what is to be imitated, nothing where the settings have no tasks for it: each task by its walkthrough, then, with detours, with
+ * searches. @throws what environments throw
+ */
 export async function demonstrate({ settings, parts, ports }: TextTraining, rng: Rng): Promise<Demonstrated> {
-  const { clone } = settings;
-  if (clone.tasks === 0) return { shown: [], taken: 0 };
-  return demonstrations(parts, evenly(parts.tasks, clone.tasks), clone, rng, ports);
-}
-
-/** @throws DOMAIN_UNFIT where nothing can be imitated; what learners throw */
-export async function imitate(training: TextTraining, { shown, taken }: Demonstrated, rng: Rng): Promise<void> {
-  const { parts, progress } = training;
-  const lessons = shown.flatMap(({ steps }) =>
-    steps.map(({ situation, choice }): TextLesson => ({ situation, choice })),
-  );
-  if (lessons.length === 0) {
-    const problem =
-      'none of those chosen for cloning has a reference whose commands can be said (train.cloneTasks=0: no cloning)';
-    throw reverieError('DOMAIN_UNFIT', {
-      problem: `Domain "${parts.environments[0].tools.domain.id}" has no task to imitate: ${problem}.`,
-      hint: 'Name splits that have tasks, in train.splits and train.evalSplits, or give the domain more of them (train.domain).',
-    });
-  }
-  await (parts.values ?? parts.dream)?.remember?.(shown);
-  progress.clonedSteps = lessons.length + taken;
-  progress.realSteps += progress.clonedSteps;
-  await passes(training, lessons, rng);
-}
-
-/** So many passes over what is to be imitated, each in an order of its own. */
-async function passes(
-  { settings: { clone }, parts, ports }: TextTraining,
-  lessons: readonly TextLesson[],
-  rng: Rng,
-): Promise<void> {
-  const bar = ports.phase('imitate', clone.epochs, 'epochs');
-  for (let epoch = 0; epoch < clone.epochs; epoch++) {
-    ports.signal.throwIfAborted();
-    const order = rng.split(epoch).permutation(lessons.length);
-    const metrics = await parts.learner.update(lessons, { lr: clone.lr, order });
-    ports.tell({ kind: 'clone', round: 0, epoch, choices: lessons.length, ...metrics });
-    bar.advance(1, `loss ${metrics.loss.toFixed(3)}`);
-  }
-  bar.end();
-}
-
-/** All that is imitated, and how many further steps it took: each task by its walkthrough, then, with detours, with searches. */
-async function demonstrations(
-  { environments: [environment], walkthrough }: TextTraining['parts'],
-  tasks: readonly ToolsTask[],
-  { detours = 0 }: TextTraining['settings']['clone'],
-  rng: Rng,
-  ports: TextTraining['ports'],
-): Promise<Demonstrated> {
+  const { tasks: count, detours = 0 } = settings.clone;
+  if (count === 0) return { shown: [], taken: 0 };
+  const tasks = evenly(parts.tasks, count);
+  const [environment] = parts.environments;
   const searches = detours > 0;
   const phase = ports.phase('walkthroughs', tasks.length * (searches ? 2 : 1), 'tasks');
   const shown: PlayedText[] = [];
@@ -79,7 +36,7 @@ async function demonstrations(
     // What is drawn is drawn again by another try.
     const from = search?.rng.state();
     const again = () => search && { ...search, rng: Rng.fromState(from!) };
-    const found = await playedOrLost(() => demonstrated(environment, task, walkthrough(task), again()));
+    const found = await playedOrLost(() => demonstrated(environment, task, parts.walkthrough(task), again()));
     if ('lost' in found) ports.warn(`The walkthrough of "${task.id}" was lost, and is left out: ${found.lost.message}`);
     else {
       taken += found.played.back;
@@ -94,6 +51,40 @@ async function demonstrations(
   }
   phase.end(`${shown.length} walkthroughs`);
   return { shown, taken };
+}
+
+/**
+ * So many passes over what is to be imitated, each in an order of its own.
+ * @throws DOMAIN_UNFIT where nothing can be imitated; what learners throw
+ */
+export async function imitate(
+  { settings: { clone }, parts, progress, ports }: TextTraining,
+  { shown, taken }: Demonstrated,
+  rng: Rng,
+): Promise<void> {
+  const lessons = shown.flatMap(({ steps }) =>
+    steps.map(({ situation, choice }): TextLesson => ({ situation, choice })),
+  );
+  if (lessons.length === 0) {
+    const problem =
+      'none of those chosen for cloning has a reference whose commands can be said (train.cloneTasks=0: no cloning)';
+    throw reverieError('DOMAIN_UNFIT', {
+      problem: `Domain "${parts.environments[0].tools.domain.id}" has no task to imitate: ${problem}.`,
+      hint: 'Name splits that have tasks, in train.splits and train.evalSplits, or give the domain more of them (train.domain).',
+    });
+  }
+  await (parts.values ?? parts.dream)?.remember?.(shown);
+  progress.clonedSteps = lessons.length + taken;
+  progress.realSteps += progress.clonedSteps;
+  const bar = ports.phase('imitate', clone.epochs, 'epochs');
+  for (let epoch = 0; epoch < clone.epochs; epoch++) {
+    ports.signal.throwIfAborted();
+    const order = rng.split(epoch).permutation(lessons.length);
+    const metrics = await parts.learner.update(lessons, { lr: clone.lr, order });
+    ports.tell({ kind: 'clone', round: 0, epoch, choices: lessons.length, ...metrics });
+    bar.advance(1, `loss ${metrics.loss.toFixed(3)}`);
+  }
+  bar.end();
 }
 
 /**

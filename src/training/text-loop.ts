@@ -99,17 +99,6 @@ async function roundLearned(training: TextTraining, round: TextRound): Promise<R
   return { ...figuresOf(groups), ...grown, ...left, ...learned };
 }
 
-/** Learns a round from what the value model says of choices in recorded situations. */
-async function learnValues(training: TextTraining): Promise<Record<string, unknown>> {
-  const { settings, progress } = training;
-  const rng = roundRng(settings.seed, progress.round);
-  const { lessons, figures, choices } = await valuedRound(training, rng);
-  const learned = await learn(training, lessons, rng.split('learn'));
-  progress.round += 1;
-  progress.valuedChoices = (progress.valuedChoices ?? 0) + choices;
-  return { ...figures, ...learned };
-}
-
 /** Where the round begins with it, unless an earlier process of the run has done it. */
 async function gather({ parts, progress, ports }: TextTraining, rounds: readonly TextRound[]): Promise<void> {
   const wanted = rounds.slice(0, progress.round + 1).filter(({ gathers }) => gathers).length;
@@ -180,12 +169,6 @@ function noteOf({ evaluations }: TextProgress): string {
   return last === undefined ? '' : `${last.wins} of ${last.episodes} won`;
 }
 
-interface PlayedRound {
-  readonly drawn: readonly ToolsTask[];
-  /** By task. */
-  readonly groups: PlayedText[][];
-}
-
 /** The stream of a round. */
 function roundRng(seed: number, round: number): Rng {
   return Rng.fromSeed(seed).split('text-groups').split('round', round);
@@ -195,7 +178,7 @@ function roundRng(seed: number, round: number): Rng {
 const ATTEMPTS = 3;
 
 /**
- * `groupSize` episodes from the same start, for each task of the round; fewer where some failed by nothing that the policy did, however
+ * By task of the round `groupSize` episodes from the same start; fewer where some failed by nothing that the policy did, however
  * often their place was filled by another attempt.
  * @param index of the round, from 0
  */
@@ -203,7 +186,7 @@ async function playedRound(
   { settings, parts, progress, ports }: TextTraining,
   { where }: TextRound,
   index: number,
-): Promise<PlayedRound> {
+): Promise<{ drawn: readonly ToolsTask[]; groups: PlayedText[][] }> {
   const rng = roundRng(settings.seed, index);
   const drawn = tasksOfRound({ ...settings, tasks: parts.tasks, round: index, grown: progress.grown });
   const { groupSize } = settings;
@@ -269,16 +252,11 @@ function rewardsOf(played: readonly PlayedText[]): (number | null)[] {
 /** Of a round, unless given. */
 const SITUATIONS = 64;
 
-interface ValuedRound {
-  readonly lessons: readonly TextLesson[];
-  /** Of an event. */
-  readonly figures: Readonly<Record<string, unknown>>;
-  readonly choices: number;
-}
-
-/** Draws in recorded situations, each worth what the model says. */
-async function valuedRound({ settings, parts }: TextTraining, rng: Rng): Promise<ValuedRound> {
+/** Learns a round from what the value model says of choices in recorded situations. */
+async function learnValues(training: TextTraining): Promise<Record<string, unknown>> {
+  const { settings, parts, progress } = training;
   const { groupSize, situationsPerRound = SITUATIONS } = settings;
+  const rng = roundRng(settings.seed, progress.round);
   const all = await parts.values!.situations();
   const drawn = rng.split('situations').permutation(all.length).slice(0, situationsPerRound);
   const situations = Array.from(drawn, (i) => all[i]);
@@ -294,21 +272,21 @@ async function valuedRound({ settings, parts }: TextTraining, rng: Rng): Promise
     }),
   );
   const { lessons, silent } = groupLessons(groups, parts.algorithm, settings);
+  const learned = await learn(training, lessons, rng.split('learn'));
+  progress.round += 1;
+  progress.valuedChoices = (progress.valuedChoices ?? 0) + asked.length;
   const steps = groups.flat().map(({ steps: [step] }) => step);
-  const figures = {
+  return {
     ...{ groups: groups.length, silentGroups: silent, choices: asked.length },
     meanValue: mean(steps.map(({ reward }) => reward)),
     livedEntropy: mean(steps.map(({ entropy }) => entropy)),
+    ...learned,
   };
-  return { lessons, figures, choices: asked.length };
 }
 
 // How far the dream that a policy learns in is the world that it is judged in: the same starts, run in both with the same draws.
 // As long as both worlds say the same, the policy does the same, so that a pair of episodes is one until the step at which the
 // dream goes wrong.
-
-/** How the alarm of a dream that was shut begins. */
-const FALSE_WINS = "the dream's wins are not to be believed";
 
 /** A dream is shut where fewer of its wins than this are surely wins in the real environment, too. */
 const LEAST_CONFIRMED = 0.5;
@@ -347,7 +325,7 @@ export async function checkDream({ settings, parts, progress, ports }: TextTrain
   const { parted, ...found } = compared(simulated, played);
   const dreamWins = simulated.filter(isWon).length;
   const doubtful = parted.filter((i) => isWon(simulated[i]));
-  const again: Replayed[] = [];
+  const again: Awaited<ReturnType<typeof saidAgain>>[] = [];
   for (const i of doubtful) {
     const said = await playedOrLost(() => saidAgain(real[0], pairs[i].start, simulated[i].steps, ports.signal));
     // A win that could not be said again is not confirmed.
@@ -367,20 +345,13 @@ export async function checkDream({ settings, parts, progress, ports }: TextTrain
   phase.end(`${check.dreamWins} won in the dream, ${check.realWins} in the real environment`);
   const { simulated: _, real: __, ...figures } = check;
   ports.tell({ kind: 'check', ...countersOf(progress), ...figures, time: progress.checks.length - 1 });
-  if (progress.isShut && !wasShut) raiseAlarm(progress, ports, shutBecause(check));
+  if (!progress.isShut || wasShut) return;
+  const problem = `the dream's wins are not to be believed (${check.confirmedWins} of ${dreamWins} were won by the same commands in the real environment), so nothing is learned in it as it is now`;
+  raiseAlarm(progress, ports, problem);
 }
 
-function shutBecause({ dreamWins, confirmedWins }: DreamCheck): string {
-  return `${FALSE_WINS} (${confirmedWins} of ${dreamWins} were won by the same commands in the real environment), so nothing is learned in it as it is now`;
-}
-
-interface Compared extends Pick<DreamCheck, 'steps' | 'apart' | 'wrong'> {
-  /** Places of the pairs that came apart. */
-  readonly parted: readonly number[];
-}
-
-/** Episode by episode, the simulated one and the real one of the same start. */
-export function compared(simulated: readonly PlayedText[], played: readonly PlayedText[]): Compared {
+/** Episode by episode, the simulated one and the real one of the same start; `parted`: places of the pairs that came apart. */
+function compared(simulated: readonly PlayedText[], played: readonly PlayedText[]) {
   const apart: Record<WayApart, number> = { unanswered: 0, state: 0, text: 0, commands: 0, end: 0 };
   const wrong: Record<string, number> = {};
   const parted: number[] = [];
@@ -414,18 +385,13 @@ function wayApart(dream: PlayedText, real: PlayedText, t: number): WayApart | un
   return isOffered && next.admissible.every((text, i) => text === nextReal.admissible[i]) ? undefined : 'commands';
 }
 
-interface Replayed {
-  readonly isLost: boolean;
-  readonly steps: number;
-}
-
 /** Commands of one world said in another; what cannot be said there is passed over. */
 async function saidAgain(
   environment: LineEnvironment,
   { task, seed }: TextStart,
   steps: readonly TextStep[],
   signal: AbortSignal,
-): Promise<Replayed> {
+): Promise<{ readonly isLost: boolean; readonly steps: number }> {
   let { info } = await environment.reset({ task, seed }, signal);
   let said = 0;
   let isLost = true;

@@ -131,14 +131,8 @@ async function keepingFault(lane: Lane, work: () => Promise<void>): Promise<void
   if (!fault.again) lane.lost = fault.error;
 }
 
-interface EpisodeFault {
-  readonly error: ReverieError;
-  /** Another try may go better. */
-  readonly again: boolean;
-}
-
-/** @throws what `work` throws, where it costs more than an episode */
-async function faultOf(work: () => Promise<void>, tries: number): Promise<EpisodeFault | undefined> {
+/** What an episode was lost by, and whether another try may go better. @throws what `work` throws, where it costs more than an episode */
+async function faultOf(work: () => Promise<void>, tries: number) {
   try {
     await work();
     return undefined;
@@ -184,8 +178,6 @@ function drawsFor(lanes: readonly Lane[]): number[] | undefined {
 /** One episode under way in an environment. */
 export class TextEpisode {
   private readonly steps: TextStep[] = [];
-  private turns: readonly TextTurn[];
-  private readonly opening: string | undefined;
   private reward: number | null = 0;
   private isOver = false;
   private isTruncated = false;
@@ -195,10 +187,7 @@ export class TextEpisode {
     private now: TextSituation,
     private state: string,
     private readonly rewards: PlayOptions['rewards'],
-  ) {
-    this.turns = now.turns;
-    this.opening = now.opening;
-  }
+  ) {}
 
   static async begin(
     environment: LineEnvironment,
@@ -208,7 +197,7 @@ export class TextEpisode {
     const { observation, info } = await environment.reset({ task, seed }, signal);
     const { goal } = environment.tools.task.user;
     // What the agent was not told, its policy is not.
-    const told = { goal: observation.includes(goal) ? goal : observation, opening: observation, turns: [] };
+    const told = { goal: observation.includes(goal) ? goal : observation, turns: [] };
     const now = situationOf(environment, told, observation, info);
     return new TextEpisode(environment, now, String(info.stateHash), rewards);
   }
@@ -232,15 +221,10 @@ export class TextEpisode {
     const verdict = this.isOver ? found.verdict : undefined;
     const reward = this.rewards === 'verdict' ? (verdict?.reward ?? 0) : paid;
     this.steps.push({ ...decision, situation, state, reward, info: found });
-    this.turns = [...this.turns, { said, seen: observation }];
     if (this.isOver) {
       this.reward = verdict === undefined ? this.total() : verdict.reward;
     } else {
-      const told = {
-        goal: situation.goal,
-        turns: this.turns,
-        ...(this.opening !== undefined && { opening: this.opening }),
-      };
+      const told = { goal: situation.goal, turns: [...situation.turns, { said, seen: observation }] };
       this.now = situationOf(this.environment, told, observation, info);
       this.state = String(info.stateHash);
       // Where nothing can be said, nothing follows.
@@ -261,7 +245,7 @@ export class TextEpisode {
 
 function situationOf(
   { id, tools }: LineEnvironment,
-  told: Pick<TextSituation, 'goal' | 'opening' | 'turns'>,
+  told: Pick<TextSituation, 'goal' | 'turns'>,
   text: string,
   { admissible, readings }: Info,
 ): TextSituation {
@@ -270,7 +254,7 @@ function situationOf(
   return { ...told, text, admissible, ...inWords };
 }
 
-function commandsUnknown(id: string, task: string): Error {
+export function commandsUnknown(id: string, task: string): Error {
   return reverieError('DOMAIN_UNFIT', {
     problem: `A policy of text chooses among commands, and "${id}" does not say which do something (task "${task}").`,
     hint: "Train in a domain of the one tool act whose rules have admissible(state), or whose state lists texts as admissible: ALFWorld's games and games of PDDL do.",
@@ -295,20 +279,15 @@ export function stepsOf(groups: readonly (readonly PlayedText[])[]): number {
   return groups.flat().reduce((sum, { steps }) => sum + steps.length, 0);
 }
 
-/** How a policy of text sees a domain: see `TextView` of the run room. */
-interface TextAgentView {
-  /** How a call is written among those that are listed. */
-  readonly lineOf: (call: CallSpec) => string;
-}
-
 /**
  * A policy of text as an agent of worlds of tools, so that whatever records episodes can have it act. It draws its commands as in training;
  * the seed of the episode and the step decide the draw.
  */
 export class TextPolicyAgent implements ToolsPolicy {
+  /** @param lineOf  how a call is written among those that are listed */
   constructor(
     private readonly policy: TextPolicy,
-    private readonly view: TextAgentView,
+    private readonly lineOf: (call: CallSpec) => string,
   ) {}
 
   /** Changes with the weights. */
@@ -339,13 +318,13 @@ export class TextPolicyAgent implements ToolsPolicy {
   }
 
   /** As `TextEpisode` sees it. */
-  private told({ messages, task }: ToolsPolicyQuery): Pick<TextSituation, 'goal' | 'text' | 'opening' | 'turns'> {
+  private told({ messages, task }: ToolsPolicyQuery): Pick<TextSituation, 'goal' | 'text' | 'turns'> {
     const { goal: told } = task.user;
     const firstTurn = messages.findIndex(({ role }) => role === 'assistant');
     const opening = seenIn(messages.slice(0, firstTurn < 0 ? messages.length : firstTurn));
     const turns = this.turns(messages);
     const goal = opening.includes(told) ? told : opening;
-    return { goal, text: turns.at(-1)?.seen ?? opening, opening, turns };
+    return { goal, text: turns.at(-1)?.seen ?? opening, turns };
   }
 
   private turns(messages: readonly Message[]): TextTurn[] {
@@ -359,9 +338,8 @@ export class TextPolicyAgent implements ToolsPolicy {
 
   /** An action as it is written among the choices. */
   said(message: ToolsAction): string {
-    const { lineOf } = this.view;
     const [call] = message.toolCalls ?? [];
-    return call === undefined ? '' : lineOf(call);
+    return call === undefined ? '' : this.lineOf(call);
   }
 }
 

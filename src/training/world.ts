@@ -11,7 +11,7 @@ import { RolloutPool } from '../synth/rollout/pool.js';
 import type { DynamicsKind, StoredDynamics } from '../worldmodel/dynamics.js';
 import { dynamicsKinds, loadWorldModel } from '../worldmodel/kinds.js';
 import { observedRange } from '../worldmodel/seen-range.js';
-import { type ModelTrial, tryModel, withTrial } from './model-trial.js';
+import { tryModel, withTrial } from './model-trial.js';
 import {
   type DreamPlan,
   type DreamSettings,
@@ -70,7 +70,8 @@ export class DreamWorld {
 
   /** The model itself, for who steps it in this thread; the world's to close. @throws before the first fit, a defect of the loop */
   get dynamics(): StoredDynamics {
-    return this.current();
+    if (!this.model) throw new Error('Dreaming before the first fit: a defect of the loop.');
+    return this.model;
   }
 
   /** What is known of the model. */
@@ -101,7 +102,9 @@ export class DreamWorld {
     const { model: section, modelFolder } = this.settings;
     const kind = await dynamicsKinds.get(section.kind).make();
     if (kind.fit === undefined) this.model ??= await loadWorldModel(modelFolder!);
-    const tried = this.model && real.inserted > this.known.fittedAt ? await this.tryOut(real, rng) : undefined;
+    const { fittedAt: from } = this.known;
+    const isTried = this.model !== undefined && real.inserted > from;
+    const tried = isTried ? await tryModel(this.dynamics, real, { from, rng: rng.split('try') }) : undefined;
     const { skill } = this.known.evidence;
     const trial = withTrial(this.known.evidence.trial, tried);
     this.known = { ...this.known, evidence: { trial, skill } };
@@ -109,11 +112,6 @@ export class DreamWorld {
     const fitted = await this.refit(real, kind as FittingKind, rng, ports);
     this.known = { fittedAt: real.inserted, evidence: { trial, skill: fitted.skill } };
     return fitted;
-  }
-
-  /** The model against the real rows collected since it was fitted. */
-  private tryOut(real: ReplayBuffer, rng: Rng): Promise<ModelTrial | undefined> {
-    return tryModel(this.current(), real, { from: this.known.fittedAt, rng: rng.split('try') });
   }
 
   private async refit(
@@ -167,12 +165,14 @@ export class DreamWorld {
   ): Promise<{ readonly counts: RolloutCounts; readonly horizon: number; readonly seconds: number }> {
     const started = performance.now();
     const { horizon } = plan;
+    const { scenario, seed } = this.run;
     const { propagation, chunkRows: chunkSize } = this.settings;
     const { batch, provenance, counts } = await this.pool.branchedRollouts(
       {
         ...drawStarts(real, starts, rng.split('starts')),
-        ...this.provenance(plan),
-        model: await this.current().snapshot(),
+        ...{ firstEpisode: this.nextEpisode, scenario, seed },
+        disagreementLimit: plan.disagreementLimit ?? undefined,
+        model: await this.dynamics.snapshot(),
         policy,
         horizon,
         propagation,
@@ -190,18 +190,6 @@ export class DreamWorld {
   async close(): Promise<void> {
     await this.pool.close();
     await this.model?.close();
-  }
-
-  /** What rows are recorded with, and where their branches are cut. */
-  private provenance(plan: DreamPlan) {
-    const { scenario, seed } = this.run;
-    const disagreementLimit = plan.disagreementLimit ?? undefined;
-    return { firstEpisode: this.nextEpisode, scenario, seed, disagreementLimit };
-  }
-
-  private current(): StoredDynamics {
-    if (!this.model) throw new Error('Dreaming before the first fit: a defect of the loop.');
-    return this.model;
   }
 }
 

@@ -6,9 +6,9 @@ import { parquetReadObjects } from 'hyparquet';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/environments.js';
-import { describeBuffer } from '../../src/replay/describe.js';
 import { loadScenario } from '../../src/run/scenario.js';
 import { loadWorldModel } from '../../src/worldmodel/kinds.js';
+import { savedRowsBy } from '../replay/rows.js';
 import { temporaryFolder } from '../temporary-folder.js';
 import { oneStep } from '../worldmodel/one-step.js';
 import { writeDynamics } from './own-dynamics.js';
@@ -49,9 +49,8 @@ describe('the jobs in turn', () => {
   it('record with a trained policy', async () => {
     const again = set('collect.steps=200', 'collect.policy=checkpoint');
     await job('collect', '--checkpoint', 'policy', ...again, '--out', 'seen-again');
-    const { rowsBy } = await describeBuffer(at('seen-again', 'data'));
     const { policyVersion } = (await job('inspect', 'policy/checkpoint/learner')).facts;
-    expect(rowsBy.policyVersion).toEqual({ [policyVersion]: 200 });
+    expect(await savedRowsBy(at('seen-again', 'data'), 'policyVersion')).toEqual({ [policyVersion]: 200 });
   });
 
   it.each([

@@ -9,7 +9,7 @@ import { BUILD, lacksCompiler, make } from './native-build.js';
 const SAC = {
   ...{ obsDim: 2, actionDim: 1, batchSize: 3, hidden: [4], activation: 'relu' as const, criticLayerNorm: true },
   isResidual: false,
-  ...{ tau: 0.1, rewardScale: 1, targetEntropy: -1, actorRate: 1, temperatureRate: 1 },
+  ...{ tau: 0.1, rewardScale: 1, targetEntropy: -1 },
   ...{ isJoint: true, critics: 2, drawn: 2, dropout: 0 },
   ...{ scale: Float32Array.of(1), bias: Float32Array.of(0) },
 };

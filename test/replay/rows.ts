@@ -47,6 +47,17 @@ export function makeBuffer(capacity: number, source: Source = 'real'): ReplayBuf
   return new ReplayBuffer({ capacity, obsDim: OBS_DIM, actionDim: ACTION_DIM, source });
 }
 
+/** Rows of a saved buffer by a part of their provenance. */
+export async function savedRowsBy(folder: string, part: 'backend' | 'modelVersion' | 'policyVersion') {
+  const buffer = await ReplayBuffer.load(folder);
+  const counts: Record<string, number> = {};
+  for (const id of buffer.columns().origin) {
+    const name = buffer.originList()[id][part];
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+  return counts;
+}
+
 /** Appends rows with the next row ids, in batches of `batchRows`. */
 export function fill(buffer: ReplayBuffer, rows: number, batchRows = rows, changes: Partial<Provenance> = {}): void {
   const end = buffer.inserted + rows;

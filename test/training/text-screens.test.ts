@@ -50,7 +50,7 @@ it('does by a chosen line what the line says, and is paid by the page', async ()
   expect(shown.every(({ admissible, readings }) => readings!.length === admissible.length)).toBe(true);
 
   const asked: TextSituation[] = [];
-  const agent = new TextPolicyAgent(buyer(asked), { lineOf: (call: CallSpec) => actionLine(call) });
+  const agent = new TextPolicyAgent(buyer(asked), (call: CallSpec) => actionLine(call));
   const environment = make();
   await environment.reset({ task: 'order.1', seed: 1 });
   for (let step = 0; step < 4; step++) {

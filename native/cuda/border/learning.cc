@@ -126,8 +126,6 @@ Napi::Value makeActorCritic(const Napi::CallbackInfo& info) {
   spec.isJoint = boolAt(from, "isJoint");
   spec.drawn = intAt(from, "drawn");
   spec.dropout = floatAt(from, "dropout");
-  spec.actorRate = floatAt(from, "actorRate");
-  spec.temperatureRate = floatAt(from, "temperatureRate");
   return makeLearner<ActorCriticLearner>(info.Env(), spec, info[1]);
 }
 

@@ -93,8 +93,8 @@ void ActorCritic::run(const ActorCriticRun& run) {
     }
     if (learnsPolicy) {
       gradient_.data()[thetaSize_ - 1] = static_cast<float>(-(logProbs_ / rows + spec_.targetEntropy));
-      adam(run.policy, policyStart_, policyEnd_, gradient_.data(), rate * spec_.actorRate, epsilon);
-      adam(run.policy, thetaSize_ - 1, thetaSize_, gradient_.data(), rate * spec_.temperatureRate, epsilon);
+      adam(run.policy, policyStart_, policyEnd_, gradient_.data(), rate, epsilon);
+      adam(run.policy, thetaSize_ - 1, thetaSize_, gradient_.data(), rate, epsilon);
       run.policyLoss[step] = static_cast<float>(policyLoss_ / rows);
       run.alpha[step] = alpha;
       run.entropy[step] = static_cast<float>(-logProbs_ / rows);

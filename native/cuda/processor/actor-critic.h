@@ -24,8 +24,6 @@ struct ActorCriticSpec {
   /** Critics that a step's targets go by, and the share of hidden units of critics that are left out. */
   int drawn;
   float dropout;
-  /** Step sizes of policy and temperature relative to what is fed. */
-  float actorRate, temperatureRate;
 };
 
 /** What learns, with Adam's moments, written in place; no moments for what is only read. */

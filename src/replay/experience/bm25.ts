@@ -308,10 +308,8 @@ class Postings {
   minLength = Number.POSITIVE_INFINITY;
 
   push(document: number, count: number, documentLength: number): void {
-    if (this.length === this.documents.length) {
-      this.documents = grown(this.documents, this.length + 1);
-      this.counts = grown(this.counts, this.length + 1);
-    }
+    this.documents = grown(this.documents, this.length + 1);
+    this.counts = grown(this.counts, this.length + 1);
     this.documents[this.length] = document;
     this.counts[this.length++] = count;
     if (count > this.maxCount) this.maxCount = count;
@@ -328,20 +326,14 @@ class DocumentTerms {
   /** Weighted length of each document. */
   lengths = new Uint16Array(16);
   size = 0;
-  private filled = 0;
-
   /** Terms pushed in all. */
-  get entries(): number {
-    return this.filled;
-  }
+  entries = 0;
 
   push(term: number, count: number): void {
-    if (this.filled === this.terms.length) {
-      this.terms = grown(this.terms, this.filled + 1);
-      this.counts = grown(this.counts, this.filled + 1);
-    }
-    this.terms[this.filled] = term;
-    this.counts[this.filled++] = count;
+    this.terms = grown(this.terms, this.entries + 1);
+    this.counts = grown(this.counts, this.entries + 1);
+    this.terms[this.entries] = term;
+    this.counts[this.entries++] = count;
   }
 
   /** Ends the document whose terms were pushed since the last; answers its number. */
@@ -349,7 +341,7 @@ class DocumentTerms {
     this.starts = grown(this.starts, this.size + 2);
     this.lengths = grown(this.lengths, this.size + 1);
     this.lengths[this.size] = length;
-    this.starts[++this.size] = this.filled;
+    this.starts[++this.size] = this.entries;
     return this.size - 1;
   }
 }

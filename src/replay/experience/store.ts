@@ -149,18 +149,16 @@ export class ExperienceStore implements ExperienceIndex {
   }
 
   private async keep(steps: readonly ExperienceStep[]): Promise<number> {
-    const real = this.real.fresh(steps.filter(({ source }) => source === 'real'));
-    const synthetic = this.synthetic.fresh(steps.filter(({ source }) => source === 'synthetic'));
-    const pack = ({ step }: KeyedStep) => packStep(step);
-    const written = { real: real.map(pack), synthetic: synthetic.map(pack) };
+    const news = this.sides.map((side) => {
+      const fresh = side.fresh(steps.filter(({ source }) => source === side.source));
+      return { side, fresh, packed: fresh.map(({ step }) => packStep(step)) };
+    });
     const before = this.real.log.bytes + this.synthetic.log.bytes;
-    const bytes = [...written.real, ...written.synthetic].reduce((sum, { length }) => sum + length, before);
+    const bytes = news.flatMap(({ packed }) => packed).reduce((sum, { length }) => sum + length, before);
     if (bytes > this.maxBytes) throw reverieError('EXPERIENCE_FULL', { bytes, limit: this.maxBytes });
-    await this.real.log.append(written.real);
-    await this.synthetic.log.append(written.synthetic);
-    for (const { step, key } of real) this.real.index(step, key);
-    for (const { step, key } of synthetic) this.synthetic.index(step, key);
-    return real.length + synthetic.length;
+    for (const { side, packed } of news) await side.log.append(packed);
+    for (const { side, fresh } of news) for (const { step, key } of fresh) side.index(step, key);
+    return news.reduce((sum, { fresh }) => sum + fresh.length, 0);
   }
 
   /** What the query may see of each side; undefined: nothing. */
@@ -178,12 +176,6 @@ export class ExperienceStore implements ExperienceIndex {
 
 function seenSteps({ size }: Side, visible: Uint8Array | undefined): number {
   return visible === undefined ? size : visible.reduce((sum, seen) => sum + seen, 0);
-}
-
-/** A step and what steps equal to it share. */
-interface KeyedStep {
-  readonly step: ExperienceStep;
-  readonly key: string;
 }
 
 /** One side of a store, the real or the synthetic: which of its steps a query may see, and the index over them. */
@@ -211,10 +203,10 @@ class Side {
   }
 
   /**
-   * Those of `steps` that are worth keeping: no equal one is there. Of equal steps the one of the earliest row stays, so
+   * Those of `steps` that are worth keeping, each with what steps equal to it share: no equal one is there. Of equal steps the one of the earliest row stays, so
    * that what a row sees does not depend on which came first.
    */
-  fresh(steps: readonly ExperienceStep[]): KeyedStep[] {
+  fresh(steps: readonly ExperienceStep[]): { readonly step: ExperienceStep; readonly key: string }[] {
     const earliest = new Map<string, number>();
     const keyed = steps.map((step) => ({ step, key: equalityKey(step) }));
     return keyed.filter(({ step, key }) => {

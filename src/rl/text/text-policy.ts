@@ -13,8 +13,6 @@ export interface TextSituation {
   readonly goal: string;
   /** What was seen last. */
   readonly text: string;
-  /** What was seen before the first turn, where that is known. */
-  readonly opening?: string;
   /** The episode until now, oldest first; `text` is what the last of them was answered with. */
   readonly turns: readonly TextTurn[];
   /** The commands to choose from: at least one. */

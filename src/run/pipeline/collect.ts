@@ -151,12 +151,12 @@ function recordingPorts(
 
 export async function evalJob(context: JobContext) {
   const { scenario, seed, signal, metrics, progress } = context;
-  const { episodes, deterministic } = scenario.config.eval;
+  const settings = scenario.config.eval;
+  const { episodes, deterministic } = settings;
   const checkpoint = requireInput(context.inputs, 'checkpoint');
   const env = await makeEnvironment(scenario.config.env, { folder: scenario.folder });
   const agent = await agentFor(env, checkpoint);
   try {
-    const settings = scenario.config.eval;
     const evaluationSet = await vectorSet(context, { policies: { agent: agent.policy.version }, settings });
     const phase = progress.phase('evaluate', episodes, 'episodes');
     const returns: number[] = [];
@@ -180,11 +180,8 @@ export async function evalJob(context: JobContext) {
       ['return', `${spread}, ${formatNumber(minReturn)} to ${formatNumber(maxReturn)}`],
       ['mean length', `${formatNumber(meanLength)} steps`],
     ] as const;
-    const report = await publish(
-      context,
-      { title: `Evaluation: ${scenario.config.name}`, blocks: [{ kind: 'facts', rows }] },
-      evaluationSet,
-    );
+    const shown = { title: `Evaluation: ${scenario.config.name}`, blocks: [{ kind: 'facts', rows } as const] };
+    const report = await publish(context, shown, evaluationSet);
     const { wallSeconds } = metrics;
     return { job: 'eval', family: 'vector', wallSeconds, evaluationSet, checkpoint, returns, ...summary, report };
   } finally {

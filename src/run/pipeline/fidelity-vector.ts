@@ -72,26 +72,15 @@ export const judgeChunkTask = poolTask(
   },
 );
 
-export class VectorFidelityPool {
-  private readonly pool: WorkerPool;
-
-  /** The truth has to lie in the run's folder already: threads that found none would each record it. */
-  constructor(
-    private readonly setup: FidelitySetup<Scenario>,
-    workers: number,
-  ) {
-    this.pool = new WorkerPool({ workers });
-  }
-
-  /** For `measureSubjects`. Throws what opening or measuring threw, and the reason of `signal`. */
-  readonly measureChunk: NonNullable<MeasureOptions['measureChunk']> = async (address, signal) => {
+/** Threads that measure chunks. The truth has to lie in the run's folder already: threads that found none would each record it. */
+export function fidelityThreads(setup: FidelitySetup<Scenario>, workers: number) {
+  const pool = new WorkerPool({ workers });
+  /** Throws what opening or measuring threw, and the reason of `signal`. */
+  const measureChunk: NonNullable<MeasureOptions['measureChunk']> = async (address, signal) => {
     const label = `chunk ${address.chunk} of ${address.instrument}`;
-    const rows = await this.pool.run(judgeChunkTask, () => ({ setup: this.setup, address }), { signal, label });
+    const rows = await pool.run(judgeChunkTask, () => ({ setup, address }), { signal, label });
     signal?.throwIfAborted();
     return rows;
   };
-
-  close(): Promise<void> {
-    return this.pool.close();
-  }
+  return { measureChunk, close: () => pool.close() };
 }

@@ -14,7 +14,6 @@ import { type FidelityReport, writeFidelityReport } from '../../fidelity/report.
 import type { FidelitySetup, OpenedSubjects } from '../../fidelity/section.js';
 import { toolsSubjects } from '../../fidelity/tools/opening.js';
 import { openVectorSubjects } from '../../fidelity/vector/opening.js';
-import type { ToolsScenarioConfig } from '../../kinds/tools.js';
 import type { Scenario } from '../../kinds/vector.js';
 import type { ExperienceIndex } from '../../replay/experience/experience.js';
 import { parseToolsModelConfig } from '../../worldmodel/tools/tools-model-schema.js';
@@ -24,7 +23,7 @@ import { markdownText } from '../report.js';
 import { writeReport } from '../report-page.js';
 import { type AnyScenario, type ConfigObject, layered, type ToolsScenario } from '../scenario.js';
 import { provenanceOf } from '../versions.js';
-import { VectorFidelityPool, vectorHost } from './fidelity-vector.js';
+import { fidelityThreads, vectorHost } from './fidelity-vector.js';
 import { mustFailReport, scenarioJudge } from './tools/gates.js';
 import { ModelCast, makeParts, makeResponder, spendingFacts, type ToolsParts } from './tools/rows.js';
 
@@ -108,15 +107,7 @@ function answering(
   };
 }
 
-interface JudgedModel {
-  readonly name: string;
-  readonly cast: ModelCast;
-  /** As a job would have it. */
-  readonly responder: Responder;
-  /** The same without what is remembered of the task that is asked about: records of it would be the answers. */
-  readonly unaided: Responder;
-  close(): Promise<void>;
-}
+type JudgedModel = Awaited<ReturnType<typeof judgedModel>>;
 
 /** What is laid over the scenario's own sections. */
 interface Variant {
@@ -130,11 +121,16 @@ async function judgedModel(
   { domain, experience, cast, budget }: ToolsParts,
   out: string,
   { name, model, llm }: Variant,
-): Promise<JudgedModel> {
+) {
   const own = { ...config, model: parseToolsModelConfig(layered(config.model as unknown as ConfigObject, model)) };
   const cacheFolder = config.cache === null ? join(out, 'cache') : resolve(folder, config.cache);
-  const speaks = llm === undefined ? cast : castOf(config, llm, { cacheFolder, folder, budget });
+  const base = (config.llm ?? {}) as unknown as ConfigObject;
+  const speaks =
+    llm === undefined
+      ? cast
+      : new ModelCast({ ...config, llm: layered(base, llm) as never }, { cacheFolder, folder, budget });
   const make = (index: ExperienceIndex) => makeResponder(own, domain, index, speaks, { folder });
+  /** As a job would have it. */
   const responder = await make(experience);
   return {
     ...{ name, cast: speaks, responder },
@@ -143,11 +139,6 @@ async function judgedModel(
       if (speaks !== cast) await speaks.close();
     },
   };
-}
-
-function castOf(config: ToolsScenarioConfig, llm: ConfigObject, options: ConstructorParameters<typeof ModelCast>[1]) {
-  const base = (config.llm ?? {}) as unknown as ConfigObject;
-  return new ModelCast({ ...config, llm: layered(base, llm) as unknown as ToolsScenarioConfig['llm'] }, options);
 }
 
 /** The model without what is remembered of the task that is asked about: records of it would be the answers. Made once a task. */
@@ -190,7 +181,7 @@ export async function vectorFidelityJob(context: JobContext<Scenario>): Promise<
   const { workers, scenario, seed, inputs, out } = context;
   const setup = { scenario, seed, inputs, out };
   const open = () => openVectorSubjects(setup, vectorHost, context);
-  const threads = () => (workers > 0 ? new VectorFidelityPool(setup, workers) : undefined);
+  const threads = () => (workers > 0 ? fidelityThreads(setup, workers) : undefined);
   return judge(context, open, Math.max(1, workers), threads);
 }
 
@@ -208,7 +199,7 @@ async function judge(
   context: JobContext<Scenario | ToolsScenario>,
   open: () => Promise<OpenedSubjects>,
   concurrency: number,
-  threads: () => VectorFidelityPool | undefined = () => undefined,
+  threads: () => ReturnType<typeof fidelityThreads> | undefined = () => undefined,
 ) {
   const { inputs, scenario, seed, out, signal, progress, log } = context;
   const gates = parseGates(inputs.failUnder, scenario.config.fidelity.sections);
@@ -304,14 +295,6 @@ function resultOf(
   show({ title: '', blocks: [{ kind: 'facts', rows }] });
   const passed = gates.every((gate) => gate.passed);
   const spending = budget && { spent: budget.spent, spentBy: budget.spentBy };
-  return {
-    job: 'fidelity',
-    family,
-    wallSeconds: metrics.wallSeconds,
-    report: page,
-    passed,
-    gates,
-    subjects,
-    ...spending,
-  };
+  const { wallSeconds } = metrics;
+  return { job: 'fidelity', family, wallSeconds, report: page, passed, gates, subjects, ...spending };
 }

@@ -53,28 +53,28 @@ const INPUTS: Readonly<Record<Exclude<FolderInput, 'heldOut'>, Input>> = {
   },
 };
 
-/** The folder of input `name`, or undefined if the user gave none. @throws INPUT_MISSING if it holds no such thing */
-export function findInput(inputs: JobInputs, name: FoundInput): string | undefined {
-  const given = inputs[name];
+/**
+ * The folder of input `name`, or undefined if the user gave none.
+ * @param flag  what gives it, if that is called otherwise
+ * @throws INPUT_MISSING if it holds no such thing
+ */
+export function findInput(inputs: JobInputs, name: FoundInput, flag: FoundInput = name): string | undefined {
+  const given = inputs[flag];
   if (given === undefined) return undefined;
   const { what, folders } = INPUTS[name];
   const found = folders.map((folder) => join(given, folder)).find((folder) => isOne(name, folder));
-  if (found === undefined) throw reverieError('INPUT_MISSING', { what, path: given, input: name });
+  if (found === undefined) throw reverieError('INPUT_MISSING', { what, path: given, input: flag });
   return found;
 }
 
 /** As `findInput`, where the job cannot do without. @throws INPUT_NEEDED, INPUT_MISSING */
-export function requireInput(inputs: JobInputs, name: FoundInput): string {
-  const found = findInput(inputs, name);
-  if (found === undefined) throw inputNeeded(`a ${INPUTS[name].what}`, name);
-  return found;
-}
-
-/** What is said where an input is missing that a job cannot do without. */
-export function inputNeeded(what: string, name: string): Error {
-  return reverieError('INPUT_NEEDED', {
-    problem: `This needs ${what}, and --${name} was not given.`,
-    hint: `Give --${name} FOLDER: one that holds ${what}, or a run that does.`,
+export function requireInput(inputs: JobInputs, name: FoundInput, flag: FoundInput = name): string {
+  const found = findInput(inputs, name, flag);
+  if (found !== undefined) return found;
+  const what = `a ${INPUTS[name].what}`;
+  throw reverieError('INPUT_NEEDED', {
+    problem: `This needs ${what}, and --${flag} was not given.`,
+    hint: `Give --${flag} FOLDER: one that holds ${what}, or a run that does.`,
   });
 }
 

@@ -105,10 +105,7 @@ function reportOf(
   return {
     title: `Warm start: ${config.name}`,
     blocks: [
-      {
-        ...{ kind: 'paragraph', tone: 'lead' },
-        text: `${lead(found, threshold, seeds)} ${breakEvenText(breakEven)}`,
-      },
+      { kind: 'paragraph', tone: 'lead', text: `${lead(found, threshold, seeds)} ${breakEvenText(breakEven)}` },
       {
         kind: 'table',
         columns: ['', 'real steps to threshold', 'final real return', 'wall time a run', 'simulated'],
@@ -123,12 +120,10 @@ function reportOf(
       },
       { kind: 'facts', rows: [['policy', `${policy.checkpoint} ("${policy.arm}", seed ${policy.seed})`]] },
       {
-        ...{
-          kind: 'curves',
-          title: 'Return in the real environment',
-          xTitle: 'real environment steps',
-          yTitle: 'return',
-        },
+        kind: 'curves',
+        title: 'Return in the real environment',
+        xTitle: 'real environment steps',
+        yTitle: 'return',
         caption:
           'Mean of the evaluation episodes against real steps taken. Line: mean over seeds; band: least to most.',
         threshold: { value: threshold, label: `threshold ${formatNumber(threshold)}` },

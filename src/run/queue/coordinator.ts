@@ -123,8 +123,8 @@ export class RowCoordinator implements RowRunner {
       this.isListening = true;
       signal.addEventListener('abort', () => this.abandon(signal.reason), { once: true });
     }
-    const { plan, task, maxSteps } = planned;
-    const message: RowMessage = { row: plan.row, task: task.id, maxSteps };
+    const { plan, task } = planned;
+    const message: RowMessage = { row: plan.row, task: task.id };
     const id = contentHash({ job: this.job, ...message });
     const reservation = await this.options.budget.reserve(NO_COST);
     let spent = NO_COST;

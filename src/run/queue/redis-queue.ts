@@ -152,7 +152,7 @@ const amount = z.number().min(0);
 export const itemSchema = z.object({ job: hex64, payload: z.base64() });
 
 /** A row, with all that rows before it decide. */
-export const rowSchema = z.strictObject({ row: z.int().min(0), task: z.string(), maxSteps: z.int().min(1) });
+export const rowSchema = z.strictObject({ row: z.int().min(0), task: z.string() });
 export type RowMessage = z.output<typeof rowSchema>;
 
 export const costSchema = z.strictObject({

@@ -30,7 +30,7 @@ import { hex64, openParcel, queueUnsuited, type RowMessage, strayMessage } from 
 
 /** What a worker needs to know of a job before it can run any of its rows. Holds no secret: keys are each worker's own. */
 const jobDescriptionSchema = z.strictObject({
-  format: z.literal('reverie rollouts 1'),
+  format: z.literal('reverie rollouts 2'),
   /** Tells runs of one scenario apart, by machine and folder. */
   run: hex64,
   /** Version of Reverie. */
@@ -80,7 +80,7 @@ export function describedJob(
   const path = relative(packageRoot(), folder);
   const isInside = !isAbsolute(path) && path.split(sep)[0] !== '..';
   return {
-    ...{ format: 'reverie rollouts 1', run: contentHash([hostname(), out]), reverie: versions().reverie },
+    ...{ format: 'reverie rollouts 2', run: contentHash([hostname(), out]), reverie: versions().reverie },
     ...{ seed, scenario: hash, withheld, versions: who },
     folder: isInside ? { base: 'package', path: path.split(sep).join('/') } : { base: 'root', path: folder },
     // What may be spent, and how much at once, is the coordinator's business.
@@ -150,10 +150,10 @@ export async function jobOf(
   const runRow = await rowsHere(context, parts, { source: 'synthetic', ...settings });
   const byId = new Map(domain.tasks.map((task) => [task.id, task]));
   const { groupSize, branchAt } = config.synth;
-  const run: WorkerJob['run'] = async ({ row, task: id, maxSteps }, what, signal) => {
+  const run: WorkerJob['run'] = async ({ row, task: id }, what, signal) => {
     const task = byId.get(id);
     if (task === undefined) throw strayMessage(what, `there is no task "${id}"`);
-    return runRow({ plan: planRow(row, { seed, groupSize, branchAt }), task, maxSteps }, signal);
+    return runRow({ plan: planRow(row, { seed, groupSize, branchAt }), task }, signal);
   };
   return { parts, run, underway: 0, reported: NO_COST };
 }
@@ -224,11 +224,11 @@ export class ThreadedRows implements RowRunner {
     this.concurrency = workers * CHUNKS_A_THREAD * this.chunk;
   }
 
-  readonly run: RowRunner['run'] = ({ plan: { row }, task, maxSteps }, signal) =>
+  readonly run: RowRunner['run'] = ({ plan: { row }, task }, signal) =>
     new Promise((resolve, reject) => {
       // Rows are begun one after the other: those of one turn go together.
       if (this.waiting.length === 0) setImmediate(() => this.send());
-      this.waiting.push({ input: { row, task: task.id, maxSteps }, signal, resolve, reject });
+      this.waiting.push({ input: { row, task: task.id }, signal, resolve, reject });
     });
 
   known(): void {}

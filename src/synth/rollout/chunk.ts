@@ -10,7 +10,7 @@ import { Acting, type Policy, type PolicyAction, type PolicySnapshot } from '../
 import { moved, poolTask, unshareBytes } from '../../core/pool-task.js';
 import { Rng, type RngState } from '../../core/rng.js';
 import type { StopFlag } from '../../core/threads.js';
-import { pickRows } from '../../replay/columns.js';
+import { allocateBatch, pickRows } from '../../replay/columns.js';
 import type { ModelPlace, VectorDynamics, WholeRolloutAnswer, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
 import { isWithin } from '../../worldmodel/seen-range.js';
 import { encodeRecord, payloadOf } from '../journal.js';
@@ -151,13 +151,7 @@ class ChunkRecorder {
     const actionDim = first === undefined ? 0 : first.acted.action.length / first.branch.length;
     return {
       index,
-      rows,
-      obs: new Float32Array(rows * obsDim),
-      action: new Float32Array(rows * actionDim),
-      reward: new Float32Array(rows),
-      terminated: new Uint8Array(rows),
-      truncated: new Uint8Array(rows),
-      nextObs: new Float32Array(rows * obsDim),
+      ...allocateBatch(rows, obsDim, actionDim),
       episode: new Float64Array(rows),
       step: new Uint32Array(rows),
       parent: new Float64Array(rows),

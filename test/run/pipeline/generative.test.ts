@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../../../src/core/report.js';
 import { ReplayBuffer } from '../../../src/replay/buffer.js';
-import { describeBuffer } from '../../../src/replay/describe.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
 import { type TrainResult, trainJob } from '../../../src/run/pipeline/train.js';
 import { terminalText } from '../../../src/run/report.js';
 import { fileHashes } from '../../e2e/reverie.js';
+import { savedRowsBy } from '../../replay/rows.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { recordingStream } from '../streams.js';
 import { brokenOffAt } from './broken-off.js';
@@ -82,8 +82,10 @@ describe('training from records alone', () => {
     expect(offline.records).toEqual({ real: 400, synthetic: 0 });
     expect(offline.evaluations.map(({ updates }) => updates)).toEqual([50, 100]);
     expect(offline).not.toHaveProperty('generative');
-    const given = await describeBuffer(at('lived', 'data'));
-    expect((await describeBuffer(at('real-rows', 'checkpoint', 'real'))).rowsBy).toEqual(given.rowsBy);
+    for (const part of ['backend', 'modelVersion', 'policyVersion'] as const) {
+      const given = await savedRowsBy(at('lived', 'data'), part);
+      expect(await savedRowsBy(at('real-rows', 'checkpoint', 'real'), part)).toEqual(given);
+    }
     expect(shown).toMatch(/given +400 real and 0 synthetic rows/);
   });
 
@@ -94,10 +96,10 @@ describe('training from records alone', () => {
 
 describe('rows drawn from a diffusion of records', () => {
   it('say in stored data by which diffusion they were drawn', async () => {
-    const { source, rows, rowsBy } = await describeBuffer(at('drawn', 'checkpoint', 'synthetic'));
-    expect([source, rows]).toEqual(['synthetic', 300]);
-    expect(rowsBy.backend).toEqual({ diffusion: 300 });
-    expect(rowsBy.modelVersion).toEqual({ [result.generative!.modelVersion!]: 300 });
+    const drawn = at('drawn', 'checkpoint', 'synthetic');
+    expect((await ReplayBuffer.load(drawn)).source).toBe('synthetic');
+    expect(await savedRowsBy(drawn, 'backend')).toEqual({ diffusion: 300 });
+    expect(await savedRowsBy(drawn, 'modelVersion')).toEqual({ [result.generative!.modelVersion!]: 300 });
     const { learnedFrom } = JSON.parse(readFileSync(at('drawn', 'checkpoint', 'learner', 'manifest.json'), 'utf8'));
     expect(learnedFrom).toMatchObject({ realSteps: 0, syntheticSteps: 300 });
     expect(learnedFrom.worldModelVersions).toEqual([result.generative!.modelVersion]);
@@ -121,8 +123,8 @@ it('generative replay beside real steps draws anew as rows come in, and goes on 
   expect(online.realSteps).toBe(600);
   expect(online.generative).toMatchObject({ fits: 2, rows: 600, fittedTo: 600 });
   expect(shown).toMatch(/steps +600 real.*\ndrawn +600 rows from 2 diffusions, 50 % of each batch/);
-  const { rowsBy } = await describeBuffer(at('online', 'checkpoint', 'synthetic'));
-  expect(Object.values(rowsBy.modelVersion)).toEqual([300, 300]);
+  const drawn = await savedRowsBy(at('online', 'checkpoint', 'synthetic'), 'modelVersion');
+  expect(Object.values(drawn)).toEqual([300, 300]);
   await goesOn(pendulum(ONLINE, 'online'), 'online', kindsOf('online').lastIndexOf('generate') + 2);
 });
 

@@ -15,7 +15,7 @@ import { type Broker, missingBroker, startBroker } from './brokers.js';
 
 const SCENARIO = 'a'.repeat(64);
 const description: JobDescription = {
-  format: 'reverie rollouts 1',
+  format: 'reverie rollouts 2',
   run: 'b'.repeat(64),
   reverie: '0',
   seed: 3,
@@ -68,7 +68,7 @@ async function begin(limits: BudgetLimits = {}): Promise<void> {
 
 const run = (row: number) => {
   const plan = planRow(row, { seed: description.seed, groupSize: 1, branchAt: 0 });
-  const made = coordinator.run({ plan, task, maxSteps: 5 }, stop.signal);
+  const made = coordinator.run({ plan, task }, stop.signal);
   made.catch(() => {});
   return made;
 };

@@ -108,7 +108,7 @@ async function kept(): Promise<string[]> {
 }
 
 const planned = (task: Awaited<ReturnType<typeof described>>['task'], row: number) => {
-  return { plan: planRow(row, { seed: 0, groupSize: 1, branchAt: 0 }), task, maxSteps: 10 };
+  return { plan: planRow(row, { seed: 0, groupSize: 1, branchAt: 0 }), task };
 };
 
 describe('a worker', () => {

@@ -46,8 +46,8 @@ export function readConversation(record: unknown): LoggedConversation {
 }
 
 function messagesOf({ messages, traj, conversations, system }: Record<string, unknown>): Message[] {
-  if (messages !== undefined) return readOpenAiMessages(messages);
-  if (traj !== undefined) return readOpenAiMessages(traj);
+  const openAi = messages === undefined ? traj : messages;
+  if (openAi !== undefined) return readEach(openAi, ['messages', 'message'], messageSchema, messageOf);
   if (conversations !== undefined) return readShareGpt(conversations, system);
   throw new RecordProblem(
     'it has none of the keys "messages" (OpenAI, Anthropic), "conversations" (ShareGPT), "traj" (τ-bench), "steps" (ATIF), "content" (ADP), "sessionId" (Claude Code)',
@@ -69,11 +69,8 @@ function rewardOf(value: unknown): number | null {
 /** What a record cannot be read for: one sentence without a full stop. */
 export class RecordProblem extends Error {}
 
-interface RawCall {
-  readonly id?: string;
-  readonly name: unknown;
-  readonly arguments?: unknown;
-}
+const callSchema = z.looseObject({ name: z.unknown(), arguments: z.unknown().optional() });
+type RawCall = z.output<typeof callSchema> & { readonly id?: string };
 
 /** Gives calls ids of their own, and finds the call that an answer belongs to. */
 class CallBook {
@@ -142,6 +139,31 @@ function checked(name: string, value: unknown): JsonObject {
   return value as JsonObject;
 }
 
+/**
+ * The messages of a list, each checked against `schema` before it is read.
+ * @param list  what the list is called, and one element of it, which problems name by its number from 1
+ * Throws RecordProblem.
+ */
+function readEach<S extends z.ZodType>(
+  raw: unknown,
+  [list, element]: readonly [string, string],
+  schema: S,
+  read: (value: z.output<S>, calls: CallBook) => Message,
+): Message[] {
+  if (!Array.isArray(raw)) throw new RecordProblem(`its ${list} are no list`);
+  const calls = new CallBook();
+  return raw.map((value, i) => {
+    const parsed = schema.safeParse(value);
+    if (!parsed.success) throw new RecordProblem(`${element} ${i + 1}: ${describeIssues(parsed.error)}`);
+    try {
+      return read(parsed.data, calls);
+    } catch (error) {
+      if (error instanceof RecordProblem) throw new RecordProblem(`${element} ${i + 1}: ${error.message}`);
+      throw error;
+    }
+  });
+}
+
 // Conversations in the form of ShareGPT with tools (LLaMA-Factory, Simia): turns from human, gpt, function_call and
 // observation. Answers carry no ids: each belongs to the oldest call without one.
 
@@ -149,22 +171,9 @@ const turnSchema = z.looseObject({
   from: z.enum(['system', 'human', 'user', 'gpt', 'assistant', 'function_call', 'tool_call', 'observation', 'tool']),
   value: z.string(),
 });
-const callSchema = z.looseObject({ name: z.unknown(), arguments: z.unknown().optional() });
 
-/** Throws RecordProblem, naming the turn by its number from 1. */
 function readShareGpt(raw: unknown, system: unknown): Message[] {
-  if (!Array.isArray(raw)) throw new RecordProblem('its conversations are no list');
-  const calls = new CallBook();
-  const turns = raw.map((value, i) => {
-    const parsed = turnSchema.safeParse(value);
-    if (!parsed.success) throw new RecordProblem(`turn ${i + 1}: ${describeIssues(parsed.error)}`);
-    try {
-      return turnOf(parsed.data, calls);
-    } catch (error) {
-      if (error instanceof RecordProblem) throw new RecordProblem(`turn ${i + 1}: ${error.message}`);
-      throw error;
-    }
-  });
+  const turns = readEach(raw, ['conversations', 'turn'], turnSchema, turnOf);
   return typeof system === 'string' && system !== '' ? [{ role: 'system', content: system }, ...turns] : turns;
 }
 
@@ -180,7 +189,7 @@ function turnOf({ from, value }: z.output<typeof turnSchema>, calls: CallBook): 
   return { role: from === 'system' ? 'system' : 'user', content: value };
 }
 
-function callsOf(value: string): z.output<typeof callSchema>[] {
+function callsOf(value: string): RawCall[] {
   let parsed: unknown;
   try {
     parsed = parseExactly(value);
@@ -202,34 +211,16 @@ const content = z
   .nullish()
   .transform((value) => (Array.isArray(value) ? value.map(({ text = '' }) => text).join('') : (value ?? null)));
 
-const called = z.looseObject({ name: z.unknown(), arguments: z.unknown().optional() });
-
 const messageSchema = z.looseObject({
   role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
   content,
   reasoning_content: z.string().nullish(),
-  tool_calls: z.array(z.looseObject({ id: z.string().nullish(), function: called })).nullish(),
+  tool_calls: z.array(z.looseObject({ id: z.string().nullish(), function: callSchema })).nullish(),
   tool_call_id: z.string().nullish(),
   name: z.string().nullish(),
   is_error: z.boolean().optional(),
 });
 type RawMessage = z.output<typeof messageSchema>;
-
-/** Throws RecordProblem, naming the message by its number from 1. */
-function readOpenAiMessages(raw: unknown): Message[] {
-  if (!Array.isArray(raw)) throw new RecordProblem('its messages are no list');
-  const calls = new CallBook();
-  return raw.map((value, i) => {
-    const parsed = messageSchema.safeParse(value);
-    if (!parsed.success) throw new RecordProblem(`message ${i + 1}: ${describeIssues(parsed.error)}`);
-    try {
-      return messageOf(parsed.data, calls);
-    } catch (error) {
-      if (error instanceof RecordProblem) throw new RecordProblem(`message ${i + 1}: ${error.message}`);
-      throw error;
-    }
-  });
-}
 
 function messageOf(raw: RawMessage, calls: CallBook): Message {
   const text = raw.content ?? '';
@@ -245,7 +236,7 @@ function messageOf(raw: RawMessage, calls: CallBook): Message {
 
 function assistantOf(raw: RawMessage, calls: CallBook): AssistantMessage {
   const toolCalls = (raw.tool_calls ?? []).map(({ id, function: call }) =>
-    calls.begin({ id: id ?? undefined, name: call.name, arguments: call.arguments }),
+    calls.begin({ ...call, id: id ?? undefined }),
   );
   return {
     role: 'assistant',

@@ -96,17 +96,12 @@ const RECORDED = 'recorded';
 const SIMULATED =
   'a simulator answered its calls, as it says, and no real environment; `reverie collect` writes what that answered to RUN/logs';
 
-interface LoggedEpisode {
-  readonly record: EpisodeRecord;
-  /** Of each answered call, as far as known. */
-  readonly states: readonly CallState[];
-}
-
+/** The episode, and the state of each answered call, as far as known. */
 function loggedEpisode(
   { id, task, messages: said, reward, simulated }: LoggedConversation,
   scenario: string,
   domain: ToolsDomain | undefined,
-): LoggedEpisode {
+): { record: EpisodeRecord; states: readonly CallState[] } {
   const messages = withPolicy(said, domain);
   const calls = new ReplayedCalls(domain, task);
   const states: CallState[] = [];

@@ -27,7 +27,7 @@ import { formatCount, formatCounts, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { RowCoordinator } from '../../queue/coordinator.js';
 import { RowQueue } from '../../queue/redis-queue.js';
-import { describedJob, ThreadedRows, versionsOf } from '../../queue/row-job.js';
+import { describedJob, type JobFacts, ThreadedRows, versionsOf } from '../../queue/row-job.js';
 import { publish } from '../../report-page.js';
 import type { ToolsScenario } from '../../scenario.js';
 import {
@@ -39,8 +39,6 @@ import {
   makeDatasets,
   passGates,
   readEpisodes,
-  type ScenarioJudge,
-  type TaskStage,
   taskStage,
 } from './gates.js';
 import {
@@ -81,8 +79,7 @@ const SHOWN_DEFECTS = 5;
 async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue | undefined) {
   const { scenario, out, log, metrics, progress } = context;
   const { config } = scenario;
-  const stage = await taskStage(context, given);
-  const { domain, tasks, added } = stage;
+  const { domain, tasks, added } = await taskStage(context, given);
   const parts = { ...given, domain };
   const { responder, budget } = parts;
   const evaluationSet = episodesSet(context, parts, responder, tasks);
@@ -97,7 +94,8 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   const phase = progress.phase('run', config.synth.episodes, 'episodes');
   let [done, trouble]: [number, string | undefined] = [0, undefined];
   const tell = () => phase.set(done, [noteOf(statistics, judged, runner?.note), trouble].filter(Boolean).join(' · '));
-  const runner = await runnerOf(context, parts, { stage, gates, judge, queue, onTick: () => tell() });
+  const told = { tasks: added, withheld: gates.unrewarded ?? null, versions: versionsOf(parts, judge) };
+  const runner = await runnerOf(context, parts, told, queue, () => tell());
   const rows = await episodeRows(context, parts, {
     ...{ source: 'synthetic', responder, tasks, withheld: gates.unrewarded, judge: judge?.decide, runner },
     observe: (row) => {
@@ -159,22 +157,17 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   }
 }
 
-interface Work {
-  readonly stage: TaskStage;
-  readonly gates: GateFindings;
-  readonly judge: ScenarioJudge | undefined;
-  readonly queue: RowQueue | undefined;
-  readonly onTick: () => void;
-}
-
-/** Who runs the rows, if not this thread: workers of a queue, or threads where rows only compute. */
+/**
+ * Who runs the rows, if not this thread: workers of a queue, or threads where rows only compute.
+ * @param onTick  called every second while a queue does
+ */
 async function runnerOf(
   context: Context,
-  parts: ToolsParts,
-  { stage, gates, judge, queue, onTick }: Work,
+  { domain, budget }: ToolsParts,
+  facts: JobFacts,
+  queue: RowQueue | undefined,
+  onTick: () => void,
 ): Promise<RowRunner | undefined> {
-  const { domain, budget } = parts;
-  const facts = { tasks: stage.added, withheld: gates.unrewarded ?? null, versions: versionsOf(parts, judge) };
   const { workers, device, log, scenario } = context;
   if (queue !== undefined) {
     const description = describedJob(context, facts);
@@ -432,7 +425,7 @@ async function realEpisodesJob(given: JobContext<ToolsScenario>, job: 'collect' 
     if (inputs.checkpoint === undefined) return await episodesOf(context, parts, job);
     const learner = await openTextLearner(scenario, seed, inputs.checkpoint);
     try {
-      const agent = new TextPolicyAgent(learner.policy, textViewOf(parts.domain));
+      const agent = new TextPolicyAgent(learner.policy, textViewOf(parts.domain).lineOf);
       return await episodesOf(context, { ...parts, agent }, job, learner.policy.version);
     } finally {
       await learner.close();

@@ -118,11 +118,11 @@ async function gatesOf(context: GateContext, parts: ToolsParts, tasks: readonly 
   if (useless) shutOut(useless);
   const judge = await scenarioJudge(context, parts);
   if (judge !== undefined) {
-    const { labelled, limits } = reward.judge!.audit;
-    requireAudited(await judgeAudit(context, judge.judge, parts.domain, labelled), limits);
+    const { limits } = judge.judge.config.audit;
+    requireAudited(await judgeAudit(context, judge.judge, parts.domain), limits);
   }
   const shut = unsound?.message ?? useless?.message;
-  const tricks = shut === undefined ? await findAnyTricks(context, parts, { judge, tasks }) : undefined;
+  const tricks = shut === undefined ? await findAnyTricks(context, parts, judge, tasks) : undefined;
   const hacked = tricks && hackedRefusal(parts.domain, tricks);
   if (hacked) shutOut(hacked);
   const gates: GateFindings = {
@@ -317,16 +317,11 @@ export async function scenarioJudge(
 }
 
 /** The audit of exactly this judge: kept where it was made before. */
-async function judgeAudit(
-  context: GateContext,
-  judge: Judge,
-  domain: ToolsDomain,
-  labelledFile: string,
-): Promise<AuditReport> {
+async function judgeAudit(context: GateContext, judge: Judge, domain: ToolsDomain): Promise<AuditReport> {
   const { scenario, signal, progress } = context;
+  const { labelled: file, repeats } = judge.config.audit;
   const folder = domainFolder(scenario.config.domain, scenario.folder);
-  const labelled = await readLabelledEpisodes(resolve(folder, labelledFile), domain);
-  const { repeats } = judge.config.audit;
+  const labelled = await readLabelledEpisodes(resolve(folder, file), domain);
   const judged = { domain: judgedDomainHash(domain), labelled: labelledHash(labelled), repeats };
   const dependsOn = { format: 'reverie-judge-audit/1', judge: judge.version, ...judged };
   return measured(context, 'judge-audit.json', dependsOn, async () => {
@@ -338,16 +333,12 @@ async function judgeAudit(
   });
 }
 
-interface Hacking {
-  readonly judge: ScenarioJudge | undefined;
-  readonly tasks: readonly ToolsTask[];
-}
-
 /** Tries to be rewarded for nothing where what decides on rewards might be taken in; undefined elsewhere. */
 async function findAnyTricks(
   context: GateContext,
   parts: ToolsParts,
-  { judge, tasks }: Hacking,
+  judge: ScenarioJudge | undefined,
+  tasks: readonly ToolsTask[],
 ): Promise<TricksReport | undefined> {
   const { scenario, seed, signal, progress } = context;
   const { hacker: config } = scenario.config.reward;
@@ -423,14 +414,8 @@ async function tasksAudit(context: JobContext<ToolsScenario>) {
     const rows = [['tasks', formatCount(domain.tasks.length)] as const, ...taskFacts(tasks)];
     const report = { title: `Tasks: ${config.name}`, blocks: [{ kind: 'facts', rows }] } as const;
     const passed = tasks.every(({ shuts }) => !shuts);
-    const found = {
-      job: 'audit',
-      family: 'tools',
-      evaluationSet,
-      wallSeconds: context.metrics.wallSeconds,
-      passed,
-      tasks,
-    };
+    const { wallSeconds } = context.metrics;
+    const found = { job: 'audit', family: 'tools', evaluationSet, wallSeconds, passed, tasks };
     return { ...found, report: await publish(context, report, evaluationSet) };
   } finally {
     domain.close();
@@ -466,7 +451,7 @@ async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
   const sound = await mustFailReport(context, parts);
   const faults = await lintTasks(domain, tasks);
   const able = await mustSucceedReport(context, parts);
-  const audit = judge && (await judgeAudit(context, judge.judge, domain, judged!.audit.labelled));
+  const audit = judge && (await judgeAudit(context, judge.judge, domain));
   const refusal = audit && refusalOf(() => requireAudited(audit, judged!.audit.limits));
   const suite = (report: MustFailReport, file: string, require: () => void) => ({
     passed: refusalOf(require) === undefined,
@@ -490,7 +475,7 @@ async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
           ...{ abstention: audit.abstention, flip: audit.flip, report: join(context.out, 'judge-audit.json') },
         }
       : null,
-    hacker: hackerResult(await findAnyTricks(context, parts, { judge, tasks })),
+    hacker: hackerResult(await findAnyTricks(context, parts, judge, tasks)),
     noise: await noiseOf(context, parts, judge),
     spent: budget.spent,
     spentBy: budget.spentBy,

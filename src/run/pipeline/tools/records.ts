@@ -47,8 +47,8 @@ import { digest, toolsSet } from '../../evaluation-set.js';
 import { formatCount, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { layered, type ToolsScenario } from '../../scenario.js';
-import { digestOf, inputNeeded } from '../inputs.js';
-import { EPISODES_FILE, readEpisodes } from './gates.js';
+import { digestOf, requireInput } from '../inputs.js';
+import { readEpisodes } from './gates.js';
 import { agentOf, episodeSettings, lanes, makeResponder, rowsHere, type ToolsParts, textViewOf } from './rows.js';
 
 /** Real episodes in a training, by whom and of what. */
@@ -93,7 +93,7 @@ class GatheredRecords<G extends Gathering = Gathering> {
       signal.throwIfAborted();
       const plan = planRow(row, { seed: root.split('rows').uint32(), groupSize: 1, branchAt: 0 });
       const task = tasks[order[row % tasks.length]];
-      made.push(await run({ plan, task, maxSteps: scenario.config.synth.maxSteps }, signal));
+      made.push(await run({ plan, task }, signal));
       phase.advance(1);
     }
     phase.end();
@@ -207,7 +207,7 @@ export class RecordedDream extends GatheredRecords<Gathering & { readonly policy
     const { parts, policy } = this.given;
     const agent =
       time > 0
-        ? new TextPolicyAgent(policy, textViewOf(parts.domain))
+        ? new TextPolicyAgent(policy, textViewOf(parts.domain).lineOf)
         : await agentOf(this.section, parts.cast, parts.domain);
     const gathered = await this.gatherBy(agent, time);
     const { model, made } = await this.fit(time);
@@ -365,7 +365,7 @@ export class RecordedValues extends GatheredRecords implements TextValues {
  */
 function recordReader(domain: ToolsDomain, rewards: 'paid' | 'verdict', skip: () => void) {
   // Nothing is decided: the agent tells what it would choose among.
-  const agent = new TextPolicyAgent({ version: 'recorded', decide: async () => [] }, textViewOf(domain));
+  const agent = new TextPolicyAgent({ version: 'recorded', decide: async () => [] }, textViewOf(domain).lineOf);
   /** What a policy would have been paid: what the verdict adds is paid at the end. */
   const rewardsOf = ({ steps, return: total }: EpisodeRecord): number[] => {
     const last = steps.length - 1;
@@ -467,7 +467,7 @@ export async function fitBackendJob(context: JobContext<ToolsScenario>) {
     const expected = 'none: a backend is fitted from its records alone, not from an earlier model';
     throw reverieError('FLAG_INVALID', { flag: '--model', value: inputs.model, expected });
   }
-  const data = episodesFolder(inputs.data);
+  const data = requireInput(inputs, 'episodes', 'data');
   const domain = await makeDomain(config.domain, { folder });
   const model = join(out, 'model');
   const work = join(out, 'training');
@@ -518,13 +518,4 @@ function learnedBackend(names: readonly string[], domain: ToolsDomain): Learned 
   if (found !== undefined) return found;
   const problem = `it lists none that learns from records: ${learned.map(({ name }) => name).join(', ') || 'none can here'}.`;
   throw reverieError('SCENARIO_INVALID', { path: 'model.backends', problem });
-}
-
-/** The folder of a run's episodes, or itself. @throws INPUT_NEEDED, INPUT_MISSING */
-function episodesFolder(given: string | undefined): string {
-  const what = 'file of episodes';
-  if (given === undefined) throw inputNeeded(`a ${what}`, 'data');
-  const found = [join(given, 'data'), given].find((folder) => existsSync(join(folder, EPISODES_FILE)));
-  if (found !== undefined) return found;
-  throw reverieError('INPUT_MISSING', { what, path: given, input: 'data' });
 }

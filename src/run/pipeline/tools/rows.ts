@@ -58,6 +58,7 @@ import { deficitOf, lostStep } from '../../../synth/signals/deficits.js';
 import { Curriculum } from '../../../synth/tasks/curriculum.js';
 import { defectOf } from '../../../synth/tasks/lint-tasks.js';
 import { prefilterEpisodes } from '../../../synth/tasks/seed-filter.js';
+import { commandsUnknown } from '../../../training/text-play.js';
 import { amplifyTrajectory } from '../../../worldmodel/llm/amplify.js';
 import { LlmUser } from '../../../worldmodel/llm/llm-user.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
@@ -175,16 +176,11 @@ export function makeEpisodeEnvironment(
     ...how
   }: { readonly withheld?: (task: ToolsTask) => Promise<string | undefined> } & Parameters<typeof withFaults>[3] = {},
 ): ToolsEpisodeEnvironment {
-  const { maxSteps } = config.synth;
+  const { maxTurns, patience } = config.user;
   return new ToolsEpisodeEnvironment({
-    id: config.name,
-    domain,
+    ...{ id: config.name, domain, user, withheld, maxSteps: config.synth.maxSteps, maxTurns },
     responder: withFaults(responder, domain, config.faults, how),
-    user,
-    maxSteps,
-    maxTurns: config.user.maxTurns,
-    ...(config.user.patience !== null && { patience: config.user.patience }),
-    withheld,
+    ...(patience !== null && { patience }),
   });
 }
 
@@ -235,26 +231,16 @@ export async function remember(
 /** Episodes under way at once, where the world says no less; never changes which. */
 const LANES = 64;
 
-/** How a policy of text sees a domain: by the commands that its world lists. */
-export interface TextView {
-  /** How a call is written among those that are listed. */
-  readonly lineOf: (call: CallSpec) => string;
-  /** Commands of a task's solution. */
-  readonly walkthrough: (task: ToolsTask) => readonly string[];
-}
-
-/** @throws DOMAIN_UNFIT where none are listed */
-export function textViewOf(domain: ToolsDomain): TextView {
+/**
+ * How a policy of text sees a domain: by the commands that its world lists. `lineOf` writes a call as it is listed.
+ * @throws DOMAIN_UNFIT where none are listed
+ */
+export function textViewOf(domain: ToolsDomain) {
   const { face, view } = kindOfDomain(domain);
   const isListed = domain.rules?.admissible !== undefined || Array.isArray(domain.initialState.admissible);
-  if (view === undefined || !isListed) {
-    throw reverieError('DOMAIN_UNFIT', {
-      problem: `A policy of text chooses among commands, and "${domain.id}" does not say which do something (task "${domain.tasks[0]?.id ?? ''}").`,
-      hint: "Train in a domain of the one tool act whose rules have admissible(state), or whose state lists texts as admissible: ALFWorld's games and games of PDDL do.",
-    });
-  }
+  if (view === undefined || !isListed) throw commandsUnknown(domain.id, domain.tasks[0]?.id ?? '');
   const lineOf = (call: CallSpec) => String(face?.lineOf?.(call) ?? '');
-  return { lineOf, walkthrough: (task) => task.reference?.calls.map(lineOf) ?? [] };
+  return { lineOf, walkthrough: (task: ToolsTask) => task.reference?.calls.map(lineOf) ?? [] };
 }
 
 /** Environments of lines in which `responder` answers. @throws as `textViewOf` */
@@ -360,8 +346,6 @@ export class ModelCast {
 export interface PlannedRow {
   readonly plan: RowPlan;
   readonly task: ToolsTask;
-  /** Turns of the agent after which the episode is truncated. */
-  readonly maxSteps: number;
 }
 
 /** Throws what the models throw that are asked. */
@@ -390,11 +374,11 @@ export async function rowsHere(context: RowContext, parts: ToolsParts, settings:
   const { domain } = parts;
   const make = await rowMaker(context.scenario, parts, settings);
   const episode = episodeSettings(context, parts, settings);
-  return async ({ plan, task, maxSteps }, signal) => {
+  return async ({ plan, task }, signal) => {
     try {
       // The real environment is recorded with its own verdicts.
       const defect = settings.source === 'real' ? undefined : await defectOf(domain, task);
-      const own = { ...episode, maxSteps, withheld: episode.withheld ?? defect };
+      const own = { ...episode, withheld: episode.withheld ?? defect };
       const made = await attempted((now) => make(now, task, own, signal), plan, own);
       const lost = lostStep(domain, task, made);
       const record = { ...made, ...(lost !== undefined && { lostStep: lost }) };
@@ -464,7 +448,7 @@ export async function episodeRows(
 ): Promise<EpisodeRows> {
   const { seed, workers, device, signal, out, scenario, metrics } = context;
   const { synth, experience, model, tasks: section } = scenario.config;
-  const { episodes: rows, groupSize, branchAt, maxSteps } = synth;
+  const { episodes: rows, groupSize, branchAt } = synth;
   const { runner, responder, tasks } = settings;
   const byId = new Map(tasks.map((task) => [task.id, task]));
   const entries = tasks.map(({ id, origin }) => ({ id, synthetic: origin !== undefined }));
@@ -499,7 +483,7 @@ export async function episodeRows(
       lag: Math.min(...lags),
       make: (row, stop) => {
         const plan = planRow(row, { seed, groupSize, branchAt });
-        return run({ plan, task: taskOf(plan), maxSteps }, stop);
+        return run({ plan, task: taskOf(plan) }, stop);
       },
       observe: async (row, value) => {
         if (isFailed(value)) failures.push(value);
