@@ -327,11 +327,13 @@ function policyTrainer(net: PolicyNet, design: Design): TrainerSpec {
     body: ({ state, inputs, perStep }) => {
       const { theta, m, v } = state;
       const members = critics.unpack(inputs.critics);
-      // The mean of all critics, not the least: algorithm 1 of both papers.
       const params = actor.unpack(theta);
       const seen = standardised(net, params, perStep.obs);
-      const worth = (chosen: Value) =>
-        reduceMean(criticValues(shapeOf(design, 'own', perStep), members, seen, chosen), [0]);
+      // The mean of all critics, not the least: algorithm 1 of REDQ's paper and of DroQ's. SimBa leaves SAC's objective as it is.
+      const worth = (chosen: Value) => {
+        const values = criticValues(shapeOf(design, 'own', perStep), members, seen, chosen);
+        return design.isResidual ? leastOf(values, design.critics) : reduceMean(values, [0]);
+      };
       const { policy, temperature, logProb } = actorLosses(net, design, params, perStep, worth);
       const [grad] = gradients(add(policy, temperature), [theta]);
       const next = adamStep({ theta, m, v, grad, alpha: perStep.adamAlpha, epsilon: perStep.adamEpsilon });

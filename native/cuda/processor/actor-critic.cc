@@ -20,7 +20,7 @@ void requireWhole(const ActorCriticSpec& spec) {
   }
   const bool isOneWidth = std::adjacent_find(spec.hidden.begin(), spec.hidden.end(), std::not_equal_to<>()) == spec.hidden.end();
   if (spec.drawn < 1 || spec.drawn > spec.critics || !(spec.dropout >= 0 && spec.dropout < 1) ||
-      (spec.isResidual && (spec.dropout != 0 || spec.normalisesCritics || !isOneWidth)) ||
+      (spec.isResidual && (spec.critics != 2 || spec.dropout != 0 || spec.normalisesCritics || !isOneWidth)) ||
       (spec.isJoint && (spec.isResidual || spec.critics != 2 || spec.drawn != 2 || spec.dropout != 0))) {
     throw std::invalid_argument("critics whose settings do not fit each other");
   }
@@ -65,7 +65,7 @@ ActorCritic::ActorCritic(const ActorCriticSpec& spec, const Width& width)
   for (AlignedFloats* each : {&noise_, &nextNoise_, &actionGradient_}) *each = columns(spec.actionDim);
   for (AlignedFloats* each : {&reward_, &discount_, &weight_, &target_, &logProb_}) *each = columns(1);
   criticRows_ = std::make_unique<NetworkRows>(critics_.front(), width);
-  if (spec.isJoint) secondRows_ = std::make_unique<NetworkRows>(critics_.back(), width);
+  if (spec.isJoint || spec.isResidual) secondRows_ = std::make_unique<NetworkRows>(critics_.back(), width);
   policyRows_ = std::make_unique<NetworkRows>(policy_, width);
 }
 
@@ -151,7 +151,7 @@ void ActorCritic::learnPolicy(const ActorCriticRun& run, float alpha, int step, 
   const float* out = policyRows_->forward(run.policy.theta, here_.data(), rows_);
   const SquashedRows acted{spec_.actionDim, padded(rows_), out, noise_.data(), here_.data() + spec_.obsDim * ROW_BLOCK, logProb_.data()};
   width_.training->squash(acted);
-  if (spec_.isJoint) {
+  if (spec_.isJoint || spec_.isResidual) {
     criticiseByLesser(run.critics.theta, alpha);
   } else {
     criticiseByMean(run, alpha, step, row);
