@@ -100,8 +100,13 @@ function resultOf(training: Training, context: JobContext, folder: string) {
   const events = readMetrics(context.metrics.file);
   const dream = dreamReport(events);
   const generative = generativeReport(events, replay.generative);
-  const { real, synthetic } = training.parts;
-  const records = { real: real.size, synthetic: generative ? 0 : synthetic.size };
+  const { real, synthetic, learner } = training.parts;
+  // Given, whatever was collected beside them.
+  const isOffline = settings.mode === 'offline';
+  const records = { real: real.inserted - realSteps, synthetic: isOffline && !generative ? synthetic.size : 0 };
+  // What has an effect: updates and cycles of a round where there is a dream, random steps where rows are replayed.
+  const idle = dream ? [] : ['updatesPerRound', 'cyclesPerRound'];
+  if (learner.learnsFrom === 'rollouts') idle.push('initialRandomSteps');
   return {
     ...{ job: 'train', wallSeconds: context.metrics.wallSeconds, mode: settings.mode },
     ...{ device: deviceText(context.device), checkpoint: folder, realSteps, syntheticSteps, updates },
@@ -109,12 +114,11 @@ function resultOf(training: Training, context: JobContext, folder: string) {
     realStepsToThreshold: training.stepsToThreshold(),
     // A learner that was given has its own settings.
     learner: training.parts.before ? [] : decisionsOf(context.scenario.config.rl, training.parts.env),
-    // Updates and cycles of a round have an effect where there is a dream.
     rounds: Object.entries(training.settings.train).filter(
-      ([key, value]) => asked[key] === 'auto' && value !== 'auto' && (dream || !/^(updates|cycles)/.test(key)),
+      ([key, value]) => asked[key] === 'auto' && value !== 'auto' && !idle.includes(key),
     ),
     ...(dream && { dream }),
-    ...(settings.mode === 'offline' && { records }),
+    ...((isOffline || records.real > 0) && { records }),
     ...(generative && { generative }),
   };
 }
@@ -164,12 +168,13 @@ function trainReport(name: string, result: ReturnType<typeof resultOf>, random: 
     mode === 'offline'
       ? [evaluations.find(({ meanReturn }) => meanReturn >= (threshold ?? Infinity))?.updates, 'gradient updates']
       : [result.realStepsToThreshold, 'real steps'];
-  const given = records ?? { real: 0, synthetic: 0 };
   const isRandom = result.updates === 0 && realSteps > 0 && realSteps <= random;
   const facts: (Fact | false)[] = [
-    mode === 'offline'
-      ? ['given', `${formatCount(given.real)} real and ${formatCount(given.synthetic)} synthetic rows`]
-      : ['steps', `${formatCount(realSteps)} real, ${formatCount(syntheticSteps)} simulated`],
+    records !== undefined && [
+      'given',
+      `${formatCount(records.real)} real and ${formatCount(records.synthetic)} synthetic rows`,
+    ],
+    mode !== 'offline' && ['steps', `${formatCount(realSteps)} real, ${formatCount(syntheticSteps)} simulated`],
     generative !== undefined && [
       'drawn',
       generative.fits === 0

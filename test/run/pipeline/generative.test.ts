@@ -75,6 +75,11 @@ it('refuses more records than there is room for, before any is lost', async () =
   });
 });
 
+it('tells the rows it was given from those it collected', async () => {
+  const more = await train(pendulum([...SMALL, 'train.mode=real', 'train.realSteps=100'], 'more', 'lived'));
+  expect(more).toMatchObject({ realSteps: 100, records: { real: 400, synthetic: 0 } });
+});
+
 describe('training from records alone', () => {
   it('takes gradient steps on them, lives nothing, and is evaluated after every round', async () => {
     const offline = await train(pendulum(OFFLINE, 'real-rows', 'lived'));

@@ -51,6 +51,8 @@ describe('PPO in the real environment', () => {
     // Four rollouts of 250 rows, two epochs of three batches each.
     expect(result.updates).toBe(4 * 2 * 3);
     expect(result.syntheticSteps).toBe(0);
+    // It takes no random steps.
+    expect(result.rounds.map(([key]) => key)).not.toContain('initialRandomSteps');
     const manifest = JSON.parse(readFileSync(at('learner', 'manifest.json'), 'utf8'));
     expect(manifest).toMatchObject({ kind: 'ppo', gradientSteps: result.updates });
     expect(manifest.learnedFrom).toMatchObject({ realSteps: 1000, syntheticSteps: result.syntheticSteps });
