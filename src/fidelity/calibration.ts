@@ -132,6 +132,7 @@ function concludeVector({ ground, subject }: Judged, rows: readonly VectorRow[])
     return findingOf({ ...ABOUT, summary: 'Not measured.', notes: [missing], missing }, figuresOf(VECTOR_METRICS, {}));
   }
   const rng = (key: string) => intervalRng(plan, 'calibration', key);
+  const column = (key: 'inside' | 'square') => rows.map((row) => row[key]);
   const warns = (drawn: readonly (readonly VectorRow[])[]) => {
     const all = drawn.flat();
     // Only the order counts.
@@ -141,17 +142,8 @@ function concludeVector({ ground, subject }: Judged, rows: readonly VectorRow[])
     );
   };
   const found = {
-    'coverage-90': clusteredShare(
-      rows.map(({ inside }) => inside),
-      units,
-      rng('coverage-90'),
-    ),
-    'std-factor': clusteredMean(
-      rows.map(({ square }) => square),
-      units,
-      rng('std-factor'),
-      Math.sqrt,
-    ),
+    'coverage-90': clusteredShare(column('inside'), units, rng('coverage-90')),
+    'std-factor': clusteredMean(column('square'), units, rng('std-factor'), Math.sqrt),
     'doubt-auroc': bootstrapEstimate(byUnit(rows, units), warns, rng('doubt-auroc'), DRAWS),
   };
   const [coverage, factor] = [found['coverage-90'].estimate.value, found['std-factor'].estimate.value];

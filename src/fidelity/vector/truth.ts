@@ -85,24 +85,21 @@ async function recordedTruth(
   const kept = (await readKept(join(folder, FILE))) as TruthFile | undefined;
   const file = kept?.key === key ? kept : await record(setup, env, mixture, folder, key, services);
   const buffer = await ReplayBuffer.load(folder);
-  const versionsSeen = new Set(buffer.originList().map(({ policyVersion }) => policyVersion));
-  const [acted, idle] = [true, false].map((has) =>
-    policies.filter(({ policy }) => versionsSeen.has(policy.version) === has).map(({ name }) => name),
-  );
+  const seen = new Set(buffer.originList().map(({ policyVersion }) => policyVersion));
+  const [acted, idle] = [true, false].map((has) => policies.filter(({ policy }) => seen.has(policy.version) === has));
+  const named = (some: typeof policies) => some.map(({ name }) => name).join('; ');
   return {
     rows: buffer.rows(),
     episodes: file.episodes,
     starts: file.starts,
     version: hashOf(file.rows, file.episodes, file.starts),
-    description: `${env.id}, recorded with ${acted.join('; ')}`,
+    description: `${env.id}, recorded with ${named(acted)}`,
     notes: [
       'The truth was recorded for this report, in episodes of a seed stream of its own: no model was fitted to them.',
       ...(setup.inputs.checkpoint !== undefined
         ? []
         : ['No --checkpoint was given: only untrained policies acted, and models are judged where those lead.']),
-      ...(idle.length === 0
-        ? []
-        : [`Too few transitions for all policies to act in: ${idle.join('; ')} did not. Raise fidelity.transitions.`]),
+      ...(idle.length > 0 ? [`Did not act, as fidelity.transitions was reached before: ${named(idle)}.`] : []),
     ],
   };
 }
