@@ -26,6 +26,8 @@ const tau = (share: number) =>
 
 const PRESET = 'Published settings, of `rl` and `train`, below those given beside them (files in scenarios/presets).';
 
+const INIT_ALPHA = 'Temperature at the start: how much entropy counts against reward.';
+
 /** What all soft actor-critics are told. */
 const SOFT_KEYS = {
   preset: z.enum(['sac', 'redq', 'droq', 'mbpo']).optional().describe(PRESET),
@@ -40,7 +42,7 @@ const SOFT_KEYS = {
     .describe(
       'Entropy the temperature steers to, nats of the action normalised to [-1, 1]: a number, or numbers by `env.id` (minus the elements of an action for others); `auto`: minus the elements of an action for up to 12 elements of an observation and an action, else half of that.',
     ),
-  initAlpha: rate.default(0.2).describe('Temperature at the start: how much entropy counts against reward.'),
+  initAlpha: rate.default(0.2).describe(INIT_ALPHA),
   rewardScale: rate.default(1).describe('Rewards are multiplied by this before they are learned from.'),
 };
 
@@ -92,6 +94,7 @@ export const simbaConfigSchema = z.strictObject({
       'Widths of the residual blocks of critics, all alike, four times as wide inside; and of the layers of the policy.',
     ),
   lr: rate.default(3e-4).describe('Step size of Adam, for all that is learned.'),
+  initAlpha: rate.default(0.1).describe(INIT_ALPHA),
   policyEvery: z.int().min(1).default(10).describe('Steps of the critics for each step of the policy.'),
 });
 
