@@ -24,9 +24,8 @@ const gamma = orAuto(fraction).describe(
 const tau = (share: number) =>
   fraction.default(share).describe('Share of the critics that flows into their targets at every step.');
 
-const PRESET = 'Published settings, of `rl` and `train`, below those given beside them (files in scenarios/presets).';
-
 const INIT_ALPHA = 'Temperature at the start: how much entropy counts against reward.';
+const PRESET = 'Published settings, of `rl` and `train`, below those given beside them (files in scenarios/presets).';
 
 /** What all soft actor-critics are told. */
 const SOFT_KEYS = {
@@ -88,11 +87,7 @@ export const droqConfigSchema = z.strictObject({
 /** SAC with SimBa's critics (2410.09754): residual blocks, and observations scaled to those of all rows so far. */
 export const simbaConfigSchema = z.strictObject({
   ...ENSEMBLE_KEYS,
-  hidden: layerSizes
-    .default([64, 64])
-    .describe(
-      'Widths of the residual blocks of critics, all alike, four times as wide inside; and of the layers of the policy.',
-    ),
+  hidden: layerSizes.default([64, 64]).describe("Widths of critics' residual blocks, all alike, and of policy layers."),
   lr: rate.default(3e-4).describe('Step size of Adam, for all that is learned.'),
   initAlpha: rate.default(0.1).describe(INIT_ALPHA),
   policyEvery: z.int().min(1).default(10).describe('Steps of the critics for each step of the policy.'),
