@@ -274,11 +274,11 @@ export async function ensureFolder(path: string, files: FileSystem = nodeFiles):
     for (const folder of missing) {
       try {
         await files.mkdir(folder);
+        await syncPath(dirname(folder), files);
       } catch (error) {
         const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST' && (await files.stat(folder)).isDirectory();
         if (!isThere) throw error;
       }
-      await syncPath(dirname(folder), files);
     }
   } catch (error) {
     throw storageError(path, error);

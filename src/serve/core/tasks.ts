@@ -29,15 +29,14 @@ export function chosenEpisode(
   served: Servable,
   { task, split, index, seed }: ResetRequest,
 ): { readonly task?: string; readonly seed?: number } {
-  const isPlaced = task === undefined && (split !== undefined || index !== undefined);
-  const place = isPlaced ? placedTask(served, split, index ?? 0) : undefined;
+  const place = task === undefined && (split ?? index) !== undefined ? placedTask(served, split, index) : undefined;
   if (faceOf(served).tasks === 'id') return { task: task ?? place?.id, seed };
   const named = task === undefined ? place?.seed : seedOf(served, task);
   return { seed: seed ?? named };
 }
 
-/** The task at a place; the first split unless given. @throws TASK_NOT_CHOSEN */
-function placedTask(served: Servable, split: string | undefined, index: number): TaskCard {
+/** The task at a place; the first split, and the first of it, unless given. @throws TASK_NOT_CHOSEN */
+function placedTask(served: Servable, split: string | undefined, index = 0): TaskCard {
   const wanted = split ?? splitsOf(served)[0] ?? 'train';
   const found = tasksOf(served, wanted).at(index);
   if (found !== undefined && index >= 0) return found;
