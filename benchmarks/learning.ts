@@ -5,7 +5,6 @@
 
 import { Rng } from '../src/core/rng.js';
 import { environments } from '../src/env/environments.js';
-import { learners } from '../src/rl/learners.js';
 import type { BenchmarkContext, BenchmarkModule } from './benchmark.js';
 import { bootstrap, mean, median } from './measure.js';
 import { areaOf, chosen, measuredCase, type StudyCase, studyOf } from './study-cases.js';
@@ -21,10 +20,7 @@ const RESAMPLES = 10_000;
 const DREAM = 'dream';
 const SAC_ONCE = { 'SAC, 1 update': ['train.mode=real'] };
 const SAC_TWENTY = { 'SAC, 20 updates': ['train.mode=real', 'train.updatesPerStep=20'] };
-const onReal = (name: string) => {
-  const updates = learners.get(name).updatesPerStep;
-  return ['train.mode=real', `rl.algorithm=${name}`, `train.updatesPerStep=${updates}`];
-};
+const onReal = (name: string) => ['train.mode=real', `rl.algorithm=${name}`];
 const SIMBA = { SimBa: onReal('simba') };
 const SAC_AS_MANY = { 'SAC, as many updates': ['replay.realRatio=1'] };
 

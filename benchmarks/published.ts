@@ -324,8 +324,8 @@ function reportOf(pairs: readonly Pair[]): Report {
       ...pairs.map(({ learner, body, ours, reference }) => ({
         ...{ kind: 'curves' as const, title: `${learner}, ${body}`, yTitle: 'return' },
         xTitle: learner === 'td3-bc' ? 'gradient updates' : 'real steps',
-        curves: Object.entries({ ours, [LEARNERS[learner].reference]: reference }).flatMap(([name, cases]) =>
-          cases.map(({ seed, points }) => ({ name, seed, points: points.map(([x, y]) => ({ x, y })) })),
+        curves: Object.entries({ ours, [LEARNERS[learner].reference]: reference }).flatMap(([name, cases], colour) =>
+          cases.map(({ seed, points }) => ({ name, seed, colour, points: points.map(([x, y]) => ({ x, y })) })),
         ),
       })),
     ],

@@ -111,7 +111,13 @@ export interface TrainingPorts<Run> {
 type AskedRounds = {
   readonly [Key in keyof RoundSettings]: Key extends AutoKey ? RoundSettings[Key] | 'auto' : RoundSettings[Key];
 };
-type AutoKey = 'initialRandomSteps' | 'stepsPerRound' | 'updatesPerRound' | 'cyclesPerRound' | 'evalEvery';
+type AutoKey =
+  | 'initialRandomSteps'
+  | 'stepsPerRound'
+  | 'updatesPerStep'
+  | 'updatesPerRound'
+  | 'cyclesPerRound'
+  | 'evalEvery';
 
 interface RoundBody {
   readonly obsDim: number;
@@ -122,8 +128,9 @@ interface RoundBody {
   readonly updatesPerStep?: number;
 }
 
-/** Gradient steps a real step of a learner whose paper is not about them, and between two dreams. MBPO takes twenty to forty. */
-const UPDATES_PER_STEP = 40;
+/** Gradient steps a real step of a learner whose paper is not about them: on real rows, and in a simulation, where MBPO takes twenty to forty. */
+const [UPDATES_ON_REAL_ROWS, UPDATES_IN_SIMULATION] = [1, 40];
+/** Gradient steps between two dreams. */
 const UPDATES_PER_CYCLE = 500;
 
 /** Random steps for each element of an observation and an action; and of larger bodies in all, where published learners take 1,000 to 5,000. */
@@ -136,7 +143,7 @@ const ROUNDS_PER_EVALUATION = 2;
 
 export function resolveRounds(
   asked: AskedRounds,
-  { obsDim, actionDim, learnsFrom, updatesPerStep = UPDATES_PER_STEP }: RoundBody,
+  { obsDim, actionDim, learnsFrom, updatesPerStep }: RoundBody,
 ): RoundSettings {
   const elements = obsDim + actionDim;
   const random = elements > SMALL_BODY ? RANDOM_OF_LARGER : Math.max(LEAST_RANDOM, STEPS_PER_ELEMENT * elements);
@@ -144,11 +151,12 @@ export function resolveRounds(
   const isReplayed = learnsFrom === 'replay';
   const quarter = Math.min(MOST_ROUND, Math.max(LEAST_ROUND, 5 * Math.round(initialRandomSteps / 20)));
   const stepsPerRound = given(asked.stepsPerRound, isReplayed ? quarter : ROLLOUT_STEPS);
-  const updatesPerRound = given(asked.updatesPerRound, updatesPerStep * stepsPerRound);
+  const updatesPerRound = given(asked.updatesPerRound, (updatesPerStep ?? UPDATES_IN_SIMULATION) * stepsPerRound);
   return {
     ...asked,
     initialRandomSteps,
     stepsPerRound,
+    updatesPerStep: given(asked.updatesPerStep, updatesPerStep ?? UPDATES_ON_REAL_ROWS),
     updatesPerRound,
     cyclesPerRound: given(
       asked.cyclesPerRound,

@@ -70,7 +70,6 @@ describe('a refit', () => {
 describe('rounds', () => {
   const rest = {
     realSteps: 1,
-    updatesPerStep: 1,
     evalEpisodes: 5,
     keepPolicyEvery: null,
     threshold: null,
@@ -81,6 +80,7 @@ describe('rounds', () => {
     ...rest,
     initialRandomSteps: auto,
     stepsPerRound: auto,
+    updatesPerStep: auto,
     updatesPerRound: auto,
     cyclesPerRound: auto,
     evalEvery: auto,
@@ -92,11 +92,17 @@ describe('rounds', () => {
     expect(small).toMatchObject({
       initialRandomSteps: 100,
       stepsPerRound: 25,
+      updatesPerStep: 1,
       updatesPerRound: 1000,
       cyclesPerRound: 2,
     });
     const asPublished = resolveRounds(open, { obsDim: 17, actionDim: 6, learnsFrom: 'replay', updatesPerStep: 10 });
-    expect(asPublished).toMatchObject({ stepsPerRound: 100, updatesPerRound: 1000, cyclesPerRound: 2 });
+    expect(asPublished).toMatchObject({
+      stepsPerRound: 100,
+      updatesPerStep: 10,
+      updatesPerRound: 1000,
+      cyclesPerRound: 2,
+    });
     expect(large).toMatchObject({ initialRandomSteps: 1e3, stepsPerRound: 100, updatesPerRound: 4000, evalEvery: 200 });
   });
 

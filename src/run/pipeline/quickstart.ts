@@ -81,9 +81,7 @@ export async function warmStartArms(scenario: Scenario): Promise<Arm[]> {
   const arms = [arm(SCRATCH_ARM, ['train.mode=real', ...(own.learnsFrom === 'model' ? as('sac') : []), ...scratch])];
   for (const name of baselines.filter((one) => one !== rl.algorithm)) {
     if (name !== 'many-updates') {
-      const { updatesPerStep: updates } = learners.get(name);
-      const more = updates === undefined ? [] : [`train.updatesPerStep=${updates}`];
-      arms.push(arm(name, ['train.mode=real', ...scratch, ...more, ...as(name)]));
+      arms.push(arm(name, ['train.mode=real', ...scratch, 'train.updatesPerStep=auto', ...as(name)]));
     } else if (own.learnsFrom === 'replay') {
       // The rounds of the simulation, with the budget of the run from scratch.
       const budget = fromScratch['realSteps'] ?? train.realSteps;

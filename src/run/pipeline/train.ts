@@ -92,6 +92,15 @@ async function begun(context: JobContext, folder: string, ports: TrainingPorts<T
   return training;
 }
 
+/** Settings of rounds without effect: by the mode where rows are replayed, else by what is learned from. */
+const IDLE = {
+  rollouts: ['initialRandomSteps', 'updatesPerStep', 'updatesPerRound', 'cyclesPerRound'],
+  model: ['updatesPerStep', 'updatesPerRound', 'cyclesPerRound'],
+  dream: ['updatesPerStep'],
+  real: ['updatesPerRound', 'cyclesPerRound'],
+  offline: ['initialRandomSteps', 'stepsPerRound', 'updatesPerStep', 'cyclesPerRound', 'evalEvery'],
+};
+
 function resultOf(training: Training, context: JobContext, folder: string) {
   const { train: settings, replay } = context.scenario.config;
   const asked: Readonly<Record<string, unknown>> = settings;
@@ -104,9 +113,7 @@ function resultOf(training: Training, context: JobContext, folder: string) {
   // Given, whatever was collected beside them.
   const isOffline = settings.mode === 'offline';
   const records = { real: real.inserted - realSteps, synthetic: isOffline && !generative ? synthetic.size : 0 };
-  // What has an effect: updates and cycles of a round where there is a dream, random steps where rows are replayed.
-  const idle = dream ? [] : ['updatesPerRound', 'cyclesPerRound'];
-  if (learner.learnsFrom === 'rollouts') idle.push('initialRandomSteps');
+  const idle = learner.learnsFrom === 'replay' ? IDLE[settings.mode] : IDLE[learner.learnsFrom];
   return {
     ...{ job: 'train', wallSeconds: context.metrics.wallSeconds, mode: settings.mode },
     ...{ device: deviceText(context.device), checkpoint: folder, realSteps, syntheticSteps, updates },

@@ -28,7 +28,7 @@ describe('the arms of a quickstart', () => {
     ]);
     expect(Object.keys(arms)).toEqual([SCRATCH_ARM, MANY_UPDATES_ARM, 'redq', 'droq', 'ppo', DREAM_ARM]);
     expect(arms['redq'].rl).toMatchObject({ algorithm: 'redq', hidden: [64, 64], gamma: 0.9, critics: 10 });
-    expect(arms['droq'].train).toMatchObject({ mode: 'real', updatesPerStep: 20 });
+    expect(arms['droq'].train).toMatchObject({ mode: 'real', updatesPerStep: 'auto' });
     expect(arms['ppo'].rl).toMatchObject({ algorithm: 'ppo', gamma: 0.9 });
   });
 });
