@@ -11,7 +11,7 @@ import type { Owner, ResetRequest, Turn } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
 import { environmentOf, resetOf } from '../core/tasks.js';
 import { jsonSchema, openApiDocument, type ProtocolContext, type ProtocolRoutes } from '../http/openapi.js';
-import { parseJson, tellDetail } from '../http/requests.js';
+import { type JsonLimits, parseJson, tellDetail } from '../http/requests.js';
 import { type FrameHandlers, serveFrames } from '../http/sockets.js';
 import { nativeDescriptions } from './native.js';
 import { checkedMessage, envWire, fieldInvalid, MessageInvalid } from './openenv-wire.js';
@@ -154,7 +154,7 @@ function serveOpenEnv(socket: WebSocket, request: FastifyRequest, served: Servab
   const handlers: FrameHandlers = {
     async answer(message, signal) {
       try {
-        const frame = readFrame(message);
+        const frame = readFrame(message, limits);
         if (frame.type === 'close') {
           setImmediate(() => socket.close(NORMAL));
           return undefined;
@@ -201,10 +201,10 @@ class FrameRefused extends Error {
 }
 
 /** @throws FrameRefused, MessageInvalid */
-function readFrame(frame: string): Frame {
+function readFrame(frame: string, limits: JsonLimits): Frame {
   let message: unknown;
   try {
-    message = parseJson(frame);
+    message = parseJson(frame, limits);
   } catch (error) {
     throw new FrameRefused('INVALID_JSON', `Invalid JSON: ${(error as Error).message}`);
   }

@@ -105,7 +105,10 @@ class VectorTable {
 
   private reap(): void {
     const before = Date.now() - this.sessions.limits.idleSeconds * 1000;
-    for (const one of this.vectors.values()) if (!one.busy && one.lastUsedAt < before) void this.close(one);
+    for (const one of this.vectors.values()) {
+      if (one.busy || one.lastUsedAt >= before) continue;
+      this.close(one).catch((error: Error) => process.emitWarning(error));
+    }
   }
 }
 
@@ -206,8 +209,8 @@ class VectorSession {
 
   async close(): Promise<void> {
     await this.queue;
-    await Promise.all(this.environments.map((environment) => environment.close()));
-    this.lease.release();
+    // An environment that fails as it is closed is no reason to keep its slots.
+    await Promise.all(this.environments.map(async (environment) => environment.close())).finally(this.lease.release);
   }
 
   /** A reset in the form of a step: reward 0, and nothing ended. */
