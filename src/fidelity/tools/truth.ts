@@ -1,8 +1,7 @@
 // What simulations of tools are held against, and where it comes from: the domain's exact rules, a real server, or recorded episodes.
 
-import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import { canonicalJson, contentHash, type JsonObject } from '../../core/canonical-json.js';
+import { contentHash, type JsonObject } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { concurrently } from '../../core/threads.js';
@@ -177,9 +176,7 @@ async function recordedTruth({ scenario, domain, seed, heldOut, answering }: Tru
   const truth = truthOfRecords(scenario, domain, seed, records, {
     kind: 'recorded',
     description: `${domain.id}: recorded episodes, as the tools answered at the time`,
-    version: createHash('sha256')
-      .update(canonicalJson(records.map(({ id }) => id)))
-      .digest('hex'),
+    version: contentHash(records.map(({ id }) => id)),
   });
   if (truth.questions.length === 0) {
     const problem = 'the recorded episodes (fidelity.recorded) hold no call that could be asked about.';

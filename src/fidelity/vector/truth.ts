@@ -1,10 +1,9 @@
 // The real transitions that simulations are held against. Recorded in the real environment: whole episodes of a mixture of policies,
 // from seeds that no other job uses; once, and found again by a thread or a run that resumes. Or brought by the user.
 
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { contentHash } from '../../core/canonical-json.js';
 import type { StepResult, VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../../core/files.js';
@@ -180,7 +179,7 @@ async function runEpisode(env: VectorEnvironment, policy: Policy, seed: number, 
 
 /** Short hash of plain data. */
 export function hashOf(...parts: readonly unknown[]): string {
-  return createHash('sha256').update(canonicalJson(parts)).digest('hex').slice(0, 32);
+  return contentHash(parts).slice(0, 32);
 }
 
 // Transitions of the user's as truth: whole episodes, drawn until there are enough rows.

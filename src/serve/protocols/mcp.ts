@@ -249,11 +249,10 @@ export function stepResult(turn: Turn, before: readonly string[]): CallToolResul
   const { screenshot, outcome } = turn.info as { readonly screenshot?: Screenshot; readonly outcome?: AttemptOutcome };
   const done = terminated || truncated;
   const texts = [...before, observationText(turn.observation), ...(done ? [ENDED] : [])];
-  const images = screenshot === undefined ? [] : [{ data: screenshot.data, mimeType: screenshot.media_type }];
   return {
     content: [
       ...texts.filter((text) => text !== '').map((text) => ({ type: 'text' as const, text })),
-      ...images.map((image) => ({ type: 'image' as const, ...image })),
+      ...(screenshot ? [{ type: 'image' as const, data: screenshot.data, mimeType: screenshot.media_type }] : []),
     ],
     isError: isToolError(turn),
     _meta: {

@@ -4,6 +4,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../core/errors.js';
+import { mean } from '../../core/statistics.js';
 import type { ToolMessage } from '../../env/tools/message.js';
 import type { AttemptOutcome } from '../../env/tools/outcome.js';
 import type { ToolsAction, ToolsObservation } from '../../env/tools/tools-family.js';
@@ -11,7 +12,7 @@ import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
 import type { Action, Owner, Turn } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
-import { decodeAction, encodeInfo, environmentOf, publicInfo, resetOf } from '../core/tasks.js';
+import { decodeAction, encodeInfo, environmentOf, publicInfo, resetOf, taskFields } from '../core/tasks.js';
 import type { ProtocolContext, ProtocolRoutes } from '../http/openapi.js';
 import { checkedBody, parseJson, tellDetail } from '../http/requests.js';
 import { actionOfCall, observationText, openingOf } from './tools.js';
@@ -30,13 +31,7 @@ const item = z.looseObject({
 const responseSchema = z.looseObject({ output: z.array(item).max(1000) });
 type Response = z.infer<typeof responseSchema>;
 
-const resetBody = z.looseObject({
-  id: z.string().max(255).nullish(),
-  split: z.string().max(255).nullish(),
-  index: z.int().min(0).nullish(),
-  seed: z.int().min(0).nullish(),
-  from_snapshot: z.string().max(255).nullish(),
-});
+const resetBody = z.looseObject(taskFields);
 const stepBody = z.looseObject({
   response: responseSchema,
   /** The same one again is no second step. */
@@ -83,10 +78,11 @@ export const nemoRoutes: ProtocolRoutes = {
 /** Mean rewards of rollouts, of all and of each task, under NeMo-Gym's names. */
 function aggregateMetrics({ verify_responses: rollouts }: z.infer<typeof metricsBody>) {
   const byTask = new Map<unknown, number[]>();
-  for (const { reward, [TASK]: task } of rollouts) byTask.set(task, [...(byTask.get(task) ?? []), reward]);
-  const mean = (values: readonly number[]) =>
-    values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
-  const all = { 'mean/reward': mean(rollouts.map(({ reward }) => reward)) };
+  for (const { reward, [TASK]: task } of rollouts) {
+    byTask.set(task, byTask.get(task) ?? []);
+    byTask.get(task)!.push(reward);
+  }
+  const all = { 'mean/reward': rollouts.length === 0 ? null : mean(rollouts.map(({ reward }) => reward)) };
   const groups = [...byTask].map(([task, rewards]) => ({ [TASK]: task ?? null, 'mean/reward': mean(rewards) }));
   return { group_level_metrics: groups, agent_metrics: all, key_metrics: all };
 }

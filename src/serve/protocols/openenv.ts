@@ -9,7 +9,7 @@ import { ReverieError, reverieError } from '../../core/errors.js';
 import type { Servable } from '../../run/servable.js';
 import type { Owner, ResetRequest, Turn } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
-import { environmentOf, resetOf } from '../core/tasks.js';
+import { environmentOf, resetOf, taskFields } from '../core/tasks.js';
 import { jsonSchema, openApiDocument, type ProtocolContext, type ProtocolRoutes } from '../http/openapi.js';
 import { type JsonLimits, parseJson, tellDetail } from '../http/requests.js';
 import { type FrameHandlers, serveFrames } from '../http/sockets.js';
@@ -93,19 +93,16 @@ function replyOf({ reward, terminated, truncated }: Turn, observation: Readonly<
 
 // What may stand in a reset: the reference's seed and episode_id, and which task is begun.
 
-const text = z.string().max(255).nullish();
-const whole = z.int().min(0).nullish();
+const { seed, ...place } = taskFields;
+const { id: text } = place;
 
 const resetSchema = z.looseObject({
-  seed: whole,
+  seed,
   episode_id: text,
   /** By its id, or as the task routes tell it. */
   task: z.union([text, z.looseObject({ id: text })]),
   task_id: text,
-  id: text,
-  split: text,
-  index: whole,
-  from_snapshot: text,
+  ...place,
 });
 
 /** `taskId`, `task-id` and `Task_ID` are one. */
