@@ -21,7 +21,7 @@ import type { Source } from '../../replay/transition.js';
 import { RandomAgent, ReferenceAgent } from '../../synth/episodes/agents/baseline-agents.js';
 import { type EpisodeSettings, planRow, runEpisode } from '../../synth/episodes/run-episode.js';
 import { episodeWeight } from '../../worldmodel/tools/checks.js';
-import { isSameObservation, onlyOnce, patientAnswer } from './answers.js';
+import { isSameObservation, onlyOnce, patientAnswer, patiently } from './answers.js';
 
 interface CarriedStep {
   readonly call: ToolCall;
@@ -311,7 +311,8 @@ export class SimulatedEpisodes {
     const { domain, decide } = this.options;
     const verdict = verifyEpisode(domain, task, end);
     if (decide === undefined || verdict.reward !== null) return verdict;
-    return (await decide({ domain, task, end }, signal)).verdict;
+    const decided = await patiently(() => decide({ domain, task, end }, signal));
+    return decided?.verdict ?? verdict;
   }
 }
 

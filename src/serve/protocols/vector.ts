@@ -13,6 +13,7 @@ import { reverieError } from '../../core/errors.js';
 import { contains, describeSpace, rowSize } from '../../env/space-values.js';
 import { faceOf } from '../../kinds/registry.js';
 import { type EnvironmentMaker, environmentMaker, type Servable } from '../../run/servable.js';
+import { printOf } from '../core/session.js';
 import { type Owner, type SlotLease, unguessable } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
 import { environmentOf } from '../core/tasks.js';
@@ -136,7 +137,9 @@ class VectorSession {
   private readonly wasSeeded: Uint8Array;
   private pending = 0;
   private queue: Promise<unknown> = Promise.resolve();
-  private readonly answers = new LRUCache<string, Promise<Buffer>>({ max: REMEMBERED });
+  private readonly answers = new LRUCache<string, { readonly print: string; readonly answer: Promise<Buffer> }>({
+    max: REMEMBERED,
+  });
 
   /** @param environments  one a row, of the same spaces; closed by `close` */
   constructor(
@@ -163,7 +166,7 @@ class VectorSession {
    * @param seeds  by row; one without a seed goes on in its stream, or gets its number where it never had one
    */
   reset(seeds: readonly (number | null)[] | undefined, requestId?: string): Promise<Buffer> {
-    return this.once(requestId, async () => {
+    return this.once('reset', seeds, requestId, async () => {
       const begun = await all(this.environments.map((_, row) => this.begin(row, seeds?.[row] ?? undefined)));
       return frameOf(begun);
     });
@@ -176,7 +179,7 @@ class VectorSession {
    *   all rows must be reset.
    */
   step(action: Float32Array, requestId?: string): Promise<Buffer> {
-    return this.once(requestId, async () => {
+    return this.once('step', action, requestId, async () => {
       this.requireActions(action);
       this.lease.takeSteps(this.rows);
       const results: Later<StepResult<Float32Array>>[] = [];
@@ -241,19 +244,24 @@ class VectorSession {
     return action.subarray(row * this.actionDim, (row + 1) * this.actionDim);
   }
 
-  private once(requestId: string | undefined, work: () => Promise<Buffer>): Promise<Buffer> {
-    const known = requestId === undefined ? undefined : this.answers.get(requestId);
-    if (known !== undefined) return known;
+  /** @throws REQUEST_CONFLICT where another request had this id */
+  private once(kind: string, content: unknown, id: string | undefined, work: () => Promise<Buffer>): Promise<Buffer> {
+    const asked = id === undefined ? undefined : { id, print: printOf(kind, content) };
+    const known = asked && this.answers.get(asked.id);
+    if (known !== undefined) {
+      if (known.print !== asked?.print) throw reverieError('REQUEST_CONFLICT', { id });
+      return known.answer;
+    }
     this.pending++;
     const answer = this.queue.then(work).finally(() => {
       this.pending--;
       this.lastUsedAt = Date.now();
     });
     this.queue = answer.catch(() => {});
-    if (requestId !== undefined) {
-      this.answers.set(requestId, answer);
+    if (asked !== undefined) {
+      this.answers.set(asked.id, { print: asked.print, answer });
       // What failed may be tried again.
-      answer.catch(() => this.answers.delete(requestId));
+      answer.catch(() => this.answers.delete(asked.id));
     }
     return answer;
   }

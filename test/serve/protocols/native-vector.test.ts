@@ -110,6 +110,17 @@ describe('a vector session', () => {
     expect((await ask(vector)).body.error.code).toBe('SESSION_UNKNOWN');
   });
 
+  it('answers a repeated request as before, and refuses another under its id', async () => {
+    const vector = await opened({ num_envs: 2 });
+    await reset(vector, { seed: 1 });
+    const first = await step(vector, [0.5, 0], 'a');
+    expect(await step(vector, [0.5, 0], 'a')).toEqual(first);
+    expect((await ask(vector)).body.transitions).toBe(2);
+    await expect(step(vector, [0, 0], 'a')).rejects.toMatchObject(refused('REQUEST_CONFLICT'));
+    await expect(reset(vector, { request_id: 'a' })).rejects.toMatchObject(refused('REQUEST_CONFLICT'));
+    await close(vector);
+  });
+
   it('gives its slots back even where an environment fails as it is closed', async () => {
     const failing: Servable = {
       ...server.sessions.environments.get('pendulum')!,
