@@ -14,7 +14,7 @@ import type { Action, Owner, Turn } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
 import { decodeAction, encodeInfo, environmentOf, publicInfo, resetOf, taskFields } from '../core/tasks.js';
 import type { ProtocolContext, ProtocolRoutes } from '../http/openapi.js';
-import { checkedBody, parseJson, tellDetail } from '../http/requests.js';
+import { checkedBody, parseJson, requestInvalid, tellDetail } from '../http/requests.js';
 import { actionOfCall, observationText, openingOf } from './tools.js';
 
 // What NeMo-Gym's agents send.
@@ -178,7 +178,7 @@ function actionOfResponse(served: Servable, response: Response): Action {
   if (actions.length > 1) {
     const turns = actions as readonly ToolsAction[];
     if (faceOf(served).acts !== 'turn' || turns.some(({ toolCalls }) => toolCalls === undefined)) {
-      throw reverieError('REQUEST_INVALID', { problem: 'that tool is called alone in a turn; none was called' });
+      throw requestInvalid('that tool is called alone in a turn; none was called');
     }
     return { content: null, toolCalls: turns.flatMap(({ toolCalls }) => toolCalls ?? []) };
   }
@@ -186,7 +186,7 @@ function actionOfResponse(served: Servable, response: Response): Action {
   const text = messages
     .flatMap(({ content }) => (typeof content === 'string' ? [content] : (content ?? []).map(({ text = '' }) => text)))
     .join('');
-  if (text.trim() === '') throw reverieError('REQUEST_INVALID', { problem: 'say something or call a tool' });
+  if (text.trim() === '') throw requestInvalid('say something or call a tool');
   return actionInText(served, text);
 }
 
@@ -194,7 +194,7 @@ function argumentsIn(name: string, text: string): unknown {
   try {
     return parseJson(text.trim() === '' ? '{}' : text);
   } catch (error) {
-    throw reverieError('REQUEST_INVALID', { problem: `arguments of ${name}: ${(error as Error).message}` }, error);
+    throw requestInvalid(`arguments of ${name}: ${(error as Error).message}`, error);
   }
 }
 
@@ -215,7 +215,7 @@ export function actionInText(served: Servable, written: string): Action {
   if (acts === 'line') return decodeAction(served, marked);
   const [numbers] = NUMBERS.exec(marked) ?? NUMBER.exec(marked) ?? [];
   if (numbers === undefined) {
-    throw reverieError('REQUEST_INVALID', { problem: 'an action is a list of numbers, such as [0.5]' });
+    throw requestInvalid('an action is a list of numbers, such as [0.5]');
   }
   return decodeAction(served, parseJson(numbers.replace(/^\+/, '')));
 }

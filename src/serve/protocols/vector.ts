@@ -19,7 +19,7 @@ import type { Sessions } from '../core/sessions.js';
 import { environmentOf } from '../core/tasks.js';
 import { BatchingModel } from '../hosts/batching-model.js';
 import type { ProtocolContext, RouteDescription } from '../http/openapi.js';
-import { checkedBody } from '../http/requests.js';
+import { checkedBody, requestInvalid } from '../http/requests.js';
 
 const ROWS_TYPE = 'application/vnd.reverie.rows';
 /** Rows of one question to a model, at most. */
@@ -345,21 +345,19 @@ function wireVector({ id, env, rows, mode, obsDim, actionDim, transitions }: Vec
   return { id, env, num_envs: rows, autoreset_mode: mode, obs_dim: obsDim, action_dim: actionDim, transitions };
 }
 
-function invalid(problem: string) {
-  return reverieError('REQUEST_INVALID', { problem });
-}
-
 /** @throws REQUEST_INVALID */
 function seedsOf({ rows }: VectorSession, { seed: first, seeds }: z.output<typeof resetBody>) {
-  if (seeds !== undefined && seeds.length !== rows) throw invalid(`seeds: ${seeds.length} values for ${rows} rows`);
+  if (seeds !== undefined && seeds.length !== rows)
+    throw requestInvalid(`seeds: ${seeds.length} values for ${rows} rows`);
   return seeds ?? (first === undefined ? undefined : Array.from({ length: rows }, (_, row) => first + row));
 }
 
 /** @throws REQUEST_INVALID */
 function actionsIn(body: unknown, { rows, actionDim }: VectorSession): Float32Array {
   const wanted = `${rows} rows of ${actionDim} float32, ${4 * rows * actionDim} bytes of ${ROWS_TYPE}, are needed`;
-  if (!Buffer.isBuffer(body)) throw invalid(`action: ${wanted}`);
-  if (body.byteLength !== 4 * rows * actionDim) throw invalid(`action: ${body.byteLength} bytes where ${wanted}`);
+  if (!Buffer.isBuffer(body)) throw requestInvalid(`action: ${wanted}`);
+  if (body.byteLength !== 4 * rows * actionDim)
+    throw requestInvalid(`action: ${body.byteLength} bytes where ${wanted}`);
   // A view needs its offset to be a multiple of four, which that of a network buffer need not be.
   const whole = body.byteOffset % 4 === 0 ? body : Uint8Array.from(body);
   return new Float32Array(whole.buffer as ArrayBuffer, whole.byteOffset, rows * actionDim);
