@@ -131,10 +131,7 @@ type WrongAnswer = {
  * @param answering backends of the answers; what the environment refuses by itself (`schema`) was asked of no backend
  * @param truthBackend the backend that answers by what is also the truth, if any
  */
-export function constructed(
-  answering: readonly string[],
-  truthBackend: string | undefined,
-): { readonly byConstruction?: string } {
+export function constructed(answering: readonly string[], truthBackend: string | undefined) {
   const asked = answering.filter((backend) => backend !== 'schema');
   if (asked.length === 0 || asked.some((backend) => backend !== truthBackend)) return {};
   return {

@@ -194,11 +194,7 @@ interface EpisodeStage {
 }
 
 /** Task and agent of episode `row`: all tasks come in turn, in an order drawn by seed, before one comes again. */
-export function castOf(
-  tasks: readonly ToolsTask[],
-  row: number,
-  seed: number,
-): { task: ToolsTask; agent: ToolsPolicy } {
+export function castOf(tasks: readonly ToolsTask[], row: number, seed: number) {
   const order = shuffled(tasks, Rng.fromSeed(seed).split('fidelity-tasks'));
   const round = Math.floor(row / order.length);
   return { task: order[row % order.length], agent: AGENTS[(row + round) % AGENTS.length] };

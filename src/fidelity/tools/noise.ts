@@ -57,13 +57,10 @@ async function playedAgain(
   signal?: AbortSignal,
 ): Promise<NoiseRow> {
   /** Seed of the redrawn source in a repetition; undefined for the first seed. */
-  const drawn = (who: string, repeat: number, isDrawn: boolean) =>
-    isDrawn
-      ? Rng.fromSeed(seed)
-          .split('noise', row, repeat)
-          .split(who)
-          .int(2 ** 31 - 1)
-      : undefined;
+  const drawn = (who: string, repeat: number, isDrawn: boolean) => {
+    const rng = Rng.fromSeed(seed).split('noise', row, repeat).split(who);
+    return isDrawn ? rng.int(2 ** 31 - 1) : undefined;
+  };
   const play = (source: NoiseSource | 'first', repeat: number) => {
     const again = (who: NoiseSource) => drawn(who, repeat, source === who || source === 'total');
     const decide =

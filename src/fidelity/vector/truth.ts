@@ -252,11 +252,7 @@ function episodesOf(buffer: ReplayBuffer): number[][] {
 }
 
 /** Whole episodes at random, the last one cut where there would be too many rows. */
-function drawnEpisodes(
-  all: readonly (readonly number[])[],
-  rows: number,
-  rng: Rng,
-): { readonly indices: number[]; readonly episodes: TruthEpisode[] } {
+function drawnEpisodes(all: readonly (readonly number[])[], rows: number, rng: Rng) {
   const chosen = new Map<number, number>();
   let left = rows;
   for (const e of rng.permutation(all.length)) {
