@@ -19,7 +19,7 @@ import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { ReplayedCalls, readEpisodeLogs } from '../../replay/experience/logs/read-episode-logs.js';
 import { RandomAgent } from '../../synth/episodes/agents/baseline-agents.js';
 import type { TruthReport } from '../report.js';
-import type { FidelityServices } from '../section.js';
+import { type FidelityServices, notHeldOut } from '../section.js';
 import { patiently, questionId, type ToolsQuestion } from './answers.js';
 import { carryOutForReal, castOf, runFidelityEpisode, shuffled, type TrueSequence, type TrueStep } from './episodes.js';
 
@@ -298,11 +298,7 @@ export async function refuseSeenEpisodes(
 ): Promise<void> {
   const { records } = await readRecords(scenario, domain, scenario.config.experience.logs);
   const overlap = episodeOverlap(episodes, records);
-  if (overlap === undefined) return;
-  throw reverieError('INPUT_INVALID', {
-    problem: `"${path}" is not held out: the model was made from what it holds (${overlap}).`,
-    hint: 'Judge by records that the model never saw: other families of tasks, other episodes; or leave --held-out away and take the result as one on training data.',
-  });
+  if (overlap !== undefined) throw notHeldOut(path, overlap);
 }
 
 /** What both have, in words; undefined where they have nothing in common. */

@@ -99,6 +99,9 @@ export interface Judged {
   readonly rank?: (subject: VectorSubjectModel) => Instrument;
 }
 
+/** Steps of an episode of an environment without a clock. */
+export const UNCLOCKED_STEPS = 1000;
+
 /** Rows of a chunk of transitions. */
 export const CHUNK_ROWS = 500;
 

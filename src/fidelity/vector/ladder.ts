@@ -16,7 +16,7 @@ import type { Propagation, VectorDynamics } from '../../worldmodel/dynamics.js';
 import { isWithin, widenedRange } from '../../worldmodel/seen-range.js';
 import { type RankSource, rankInstrument } from '../rank.js';
 import type { Instrument } from '../section.js';
-import type { VectorHost, VectorSetup, VectorSubjectModel } from './ground.js';
+import { UNCLOCKED_STEPS, type VectorHost, type VectorSetup, type VectorSubjectModel } from './ground.js';
 
 interface NamedPolicy {
   readonly name: string;
@@ -178,9 +178,6 @@ interface OpenedLadder {
   close(): Promise<void>;
 }
 
-/** Steps of an episode of an environment without a clock. */
-const MAX_STEPS = 1000;
-
 /**
  * Worker threads, and a run that resumes, judge by the same policies. Throws what making the environment or reading the checkpoint throws, and
  * SCENARIO_UNFIT for actions without bounds.
@@ -206,7 +203,7 @@ export async function openVectorLadder(setup: VectorSetup): Promise<OpenedLadder
     const identity = JSON.stringify(['ladder 4', config.env, seed, policies, versions ?? null]);
     const ladder = ladderOf(env, policies, trained, Rng.fromSeed(seed).split('ladder'));
     const { propagation } = config.rollout;
-    const maxSteps = env.maxEpisodeSteps ?? MAX_STEPS;
+    const maxSteps = env.maxEpisodeSteps ?? UNCLOCKED_STEPS;
     const rank = ({ model }: Pick<VectorSubjectModel, 'model'>) => {
       const source: RankSource = {
         policies: ladder.policies.map(({ name }) => name),

@@ -15,8 +15,8 @@ import { ReplayBuffer } from '../../replay/buffer.js';
 import type { TransitionBatch } from '../../replay/transition.js';
 import { readKept } from '../measure.js';
 import type { TruthReport } from '../report.js';
-import type { FidelityServices } from '../section.js';
-import type { TruthEpisode, VectorSetup, VectorTruth } from './ground.js';
+import { type FidelityServices, notHeldOut } from '../section.js';
+import { type TruthEpisode, UNCLOCKED_STEPS, type VectorSetup, type VectorTruth } from './ground.js';
 import type { PolicyMixture } from './ladder.js';
 
 /**
@@ -67,8 +67,6 @@ interface TruthFile {
 
 const FOLDER = 'truth';
 const FILE = 'truth.json';
-/** Steps of an episode in an environment without a clock. */
-const LONGEST = 1000;
 
 async function recordedTruth(
   setup: VectorSetup,
@@ -114,7 +112,7 @@ async function record(
   const { config } = setup.scenario;
   const { transitions, starts: wanted } = config.fidelity;
   const phase = services?.progress.phase('record truth', transitions, 'real steps');
-  const limit = env.maxEpisodeSteps ?? LONGEST;
+  const limit = env.maxEpisodeSteps ?? UNCLOCKED_STEPS;
   const root = Rng.fromSeed(setup.seed).split('fidelity', 'truth');
   const drawn = root.split('starts').permutation(transitions).subarray(0, wanted);
   const dims = { obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) };
@@ -206,12 +204,7 @@ async function broughtTruth(setup: VectorSetup, env: VectorEnvironment, folder: 
     rows,
     judged.flatMap((one) => setup.host.trainingFolders(one)),
   );
-  if (seen > 0 && heldOut !== undefined) {
-    throw reverieError('INPUT_INVALID', {
-      problem: `"${folder}" is not held out: the model was made from what it holds (${seen} transitions).`,
-      hint: 'Judge by records that the model never saw: other families of tasks, other episodes; or leave --held-out away and take the result as one on training data.',
-    });
-  }
+  if (seen > 0 && heldOut !== undefined) throw notHeldOut(folder, `${seen} transitions`);
   const seenNote =
     seen > 0
       ? `${seen} of these transitions are among those that a model was made from, as far as runs say: its errors are those on training data.`
