@@ -13,7 +13,7 @@ import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { settleVerdict } from '../../synth/episodes/run-episode.js';
 import { type Finding, figuresOf, findingOf, type Instrument, metricTable, shown, type Value } from '../section.js';
 import { type Estimate, leastGain, meanEstimate, NOTHING, noiseEstimate } from '../statistics.js';
-import { patiently } from './answers.js';
+import { patientAnswer, patiently } from './answers.js';
 import { answersIn, carryOut, endOf, runFidelityEpisode, shuffled } from './episodes.js';
 import type { ToolsGround } from './judged.js';
 
@@ -79,7 +79,7 @@ async function playedAgain(
     let [finalState, messages, predictions] = [endOf(domain, task, record), record.messages, answersIn(record)];
     if (source === 'world') {
       const answering = reseeded(responder, drawn('world', repeat, true));
-      const answer = (query: CallQuery) => patiently(async () => answering.answer(query, signal));
+      const answer = (query: CallQuery) => patientAnswer(answering, query, signal);
       const carried = await carryOut(domain, task, record.messages, answer, record.seed);
       if (!carried.isWhole) return null;
       finalState = carried.finalState;
