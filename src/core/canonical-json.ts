@@ -19,7 +19,7 @@ export function parsedJson(text: string): Json | undefined {
   }
 }
 
-export function isJsonObject(value: Json | undefined): value is JsonObject {
+export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -98,13 +98,7 @@ async function measureVector(judged: Judged, chunk: number): Promise<readonly Ve
 }
 
 /** The mixture that a forecast makes of one element of one row, in units of `scale`. */
-function elementOf(
-  { components, mean, std }: Forecast,
-  row: number,
-  element: number,
-  obsDim: number,
-  scale: number,
-): { readonly means: number[]; readonly stds: number[] } {
+function elementOf({ components, mean, std }: Forecast, row: number, element: number, obsDim: number, scale: number) {
   const rows = mean.length / (components * obsDim);
   const at = (c: number) => (c * rows + row) * obsDim + element;
   return {

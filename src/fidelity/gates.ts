@@ -162,14 +162,8 @@ export function compareSubjects(subjects: readonly SubjectReport[], rng: Rng): C
       const differences = a.flatMap((value, i) => (value === null || b[i] === null ? [] : [b[i] - value]));
       const difference = meanEstimate(differences, rng.split(place, metric).split('interval'));
       const floor = noiseFloor(metric, [first, second], differences.length);
-      return {
-        metric,
-        first: first.name,
-        second: second.name,
-        better,
-        difference,
-        ...(floor !== undefined && { floor }),
-      };
+      const models = { first: first.name, second: second.name };
+      return { metric, ...models, better, difference, ...(floor !== undefined && { floor }) };
     }),
   );
 }

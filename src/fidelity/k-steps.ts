@@ -22,7 +22,13 @@ import {
 } from './section.js';
 import { bootstrapEstimate, type Estimate, shareEstimate } from './statistics.js';
 import { constructed } from './tools/answers.js';
-import { type OpenLoopRow, type OpenLoopStep, openLoopRow, type SimulatedRow } from './tools/episodes.js';
+import {
+  CHUNK_EPISODES,
+  type OpenLoopRow,
+  type OpenLoopStep,
+  openLoopRow,
+  type SimulatedRow,
+} from './tools/episodes.js';
 import type { ToolsJudged } from './tools/judged.js';
 import {
   chunkRange,
@@ -231,26 +237,19 @@ async function openLoop(
 
 // Of tools.
 
-/** Episodes of one chunk. */
-const EPISODES = 4;
-
 export function toolsKSteps(judged: ToolsJudged): Instrument<OpenLoopRow | SimulatedRow> {
   const { ground, carry, simulated } = judged;
   const { sequences } = ground.truth;
-  const open = Math.ceil(sequences.length / EPISODES);
+  const open = Math.ceil(sequences.length / CHUNK_EPISODES);
   return {
     id: 'k-steps',
-    chunks: open + Math.ceil(simulated.count / EPISODES),
+    chunks: open + simulated.chunks,
     measure: async (chunk, signal) => {
-      const rows: (OpenLoopRow | SimulatedRow)[] = [];
-      const from = (chunk < open ? chunk : chunk - open) * EPISODES;
-      const end = Math.min(from + EPISODES, chunk < open ? sequences.length : simulated.count);
-      for (let episode = from; episode < end; episode++) {
-        const isOpen = chunk < open;
-        rows.push(
-          await (isOpen ? openLoopRow(carry, sequences[episode], episode, signal) : simulated.row(episode, signal)),
-        );
-      }
+      if (chunk >= open) return simulated.chunk(chunk - open, signal);
+      const rows: OpenLoopRow[] = [];
+      const [from, end] = chunkRange(chunk, CHUNK_EPISODES, sequences.length);
+      for (let episode = from; episode < end; episode++)
+        rows.push(await openLoopRow(carry, sequences[episode], episode, signal));
       return rows;
     },
     conclude: (rows) => concludeTools(judged, rows),

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Json } from '../core/canonical-json.js';
 import { ReverieError, reverieError } from '../core/errors.js';
-import { ensureFolder, openSealed, sealedText, writeFileAtomic } from '../core/files.js';
+import { ensureFolder, openSealed, sealedText, storageError, writeFileAtomic } from '../core/files.js';
 import { concurrently } from '../core/threads.js';
 import { SECTIONS, type SectionId, type SubjectReport } from './report.js';
 import type { Finding, Instrument, Subject } from './section.js';
@@ -125,9 +125,12 @@ function reportOf({ name, kind, version }: Subject, findings: ReadonlyMap<Sectio
   return { name, kind, version, sections, samples: Object.fromEntries(samples) };
 }
 
-/** The content of a sealed file; undefined where there is none. @throws CHECKPOINT_CORRUPT for a damaged one */
+/** The content of a sealed file; undefined where there is none. @throws CHECKPOINT_CORRUPT for a damaged one, STORAGE_FAILED */
 export async function readKept(path: string): Promise<object | undefined> {
-  const text = await readFile(path, 'utf8').catch(() => undefined);
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw storageError(path, error);
+    return undefined;
+  });
   if (text === undefined) return undefined;
   try {
     return openSealed(text);

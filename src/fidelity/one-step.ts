@@ -137,14 +137,14 @@ function elementChart({ truth, plan, units }: Ground, model: Errors, persistence
 
 // Of tools.
 
-export function toolsOneStep({ ground, asked, notes }: ToolsJudged): Instrument<StepRow> {
+export function toolsOneStep(judged: ToolsJudged): Instrument<StepRow> {
+  const { ground, asked } = judged;
   const { repeats } = ground.setup.scenario.config.fidelity;
-  const { questions } = asked;
   return {
     id: 'one-step',
-    chunks: Math.ceil((questions.length * repeats) / CHUNK),
+    chunks: Math.ceil((asked.questions.length * repeats) / CHUNK),
     measure: (chunk, signal) => asked.chunk(chunk, repeats, signal),
-    conclude: (rows) => concludeTools(questions, rows, repeats, ground.truth.truthBackend, notes.steps),
+    conclude: (rows) => concludeTools(judged, rows, repeats),
   };
 }
 
@@ -177,13 +177,9 @@ unanswered            | lower   | share | Unanswered | Share of calls to which n
 sampling-noise        | lower   | share | Sampling noise | Share of pairs of answers to the same question, asked with other seeds, that differ from each other.
 `);
 
-function concludeTools(
-  questions: readonly ToolsQuestion[],
-  rows: readonly StepRow[],
-  repeats: number,
-  truthBackend: string | undefined,
-  notes: readonly string[],
-): Finding {
+function concludeTools({ ground, asked, notes }: ToolsJudged, rows: readonly StepRow[], repeats: number): Finding {
+  const { questions } = asked;
+  const { truthBackend } = ground.truth;
   const first = new Map(rows.filter(({ attempt }) => attempt === 0).map((row) => [row.question, row]));
   const steps = questions.flatMap((question, i): JudgedStep[] => {
     const row = first.get(i);
@@ -200,7 +196,7 @@ function concludeTools(
         `${percent(estimateIn(figures, 'silent-state-error'))} look right and leave a wrong state.`,
       tables: [backendTable(steps)],
       worst: worstSteps(steps),
-      notes: [...notes, ...(isOwn ? [WORTH_GATING] : []), ...notesOf(repeats)],
+      notes: [...notes.steps, ...(isOwn ? [WORTH_GATING] : []), ...notesOf(repeats)],
       ...(estimateIn(figures, 'state-exact').value === null ? { missing: missingOf(steps) } : {}),
       ...constructed(answering, truthBackend),
     },

@@ -125,11 +125,6 @@ function rankFinding(
     optimism: meanEstimate(optimism, rng.split('optimism')),
     'return-gap': meanEstimate(gaps, rng.split('gap')),
   };
-  const rungs = policies.map(({ name, real, simulated }, i) => ({
-    name,
-    real: meanEstimate(real, rng.split('policy', i).split('real')),
-    simulated: meanEstimate(simulated, rng.split('policy', i).split('dreamt')),
-  }));
   const isUnranked = (estimates as Record<string, Estimate>)['spearman'].value === null;
   const figures = figuresOf(METRICS, estimates);
   return findingOf(
@@ -137,7 +132,7 @@ function rankFinding(
       id: 'rank',
       title: 'Rank of policies',
       summary: summaryOf(estimates, policies.length),
-      tables: rungs.length === 0 ? [] : [tableOf(rungs)],
+      tables: policies.length === 0 ? [] : [tableOf(policies, rng)],
       notes: [...notesOf(rows, paired, names.length * episodes), ...options.notes],
       ...(isUnranked ? { missing: 'Policies are too few, or too equal in one of the worlds, to be ranked.' } : {}),
     },
@@ -244,14 +239,16 @@ function notesOf(rows: readonly RankRow[], paired: readonly PolicyReturns[], all
   ];
 }
 
-interface Rung {
-  readonly name: string;
-  readonly real: Estimate;
-  readonly simulated: Estimate;
-}
-
 /** Best first, by the real return. */
-function tableOf(rungs: readonly Rung[]): FidelityTable {
+function tableOf(policies: readonly PolicyReturns[], rng: Rng): FidelityTable {
+  const rungs = policies.map(({ name, real, simulated }, i) => {
+    const own = rng.split('policy', i);
+    return {
+      name,
+      real: meanEstimate(real, own.split('real')),
+      simulated: meanEstimate(simulated, own.split('dreamt')),
+    };
+  });
   // 1 for the highest; equal values share the best place.
   const rankOf = (value: number) => 1 + rungs.filter((other) => other.simulated.value! > value).length;
   const cell = (estimate: Estimate) => {

@@ -101,18 +101,11 @@ function vectorNotes({ truth, plan }: Ground): readonly string[] {
 
 // Of tools.
 
-const EPISODES = 4;
-
 export function toolsRewardEnd({ simulated, notes }: ToolsJudged): Instrument<SimulatedRow> {
   return {
     id: 'reward-end',
-    chunks: Math.ceil(simulated.count / EPISODES),
-    measure: async (chunk, signal) => {
-      const rows: SimulatedRow[] = [];
-      const end = Math.min((chunk + 1) * EPISODES, simulated.count);
-      for (let episode = chunk * EPISODES; episode < end; episode++) rows.push(await simulated.row(episode, signal));
-      return rows;
-    },
+    chunks: simulated.chunks,
+    measure: (chunk, signal) => simulated.chunk(chunk, signal),
     conclude: (rows) => concludeTools(rows, simulated.hasTruth, notes.reward),
   };
 }

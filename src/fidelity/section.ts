@@ -2,6 +2,7 @@
 // values they are made from, and numbers as sections say them.
 
 import type { Json } from '../core/canonical-json.js';
+import { reverieError } from '../core/errors.js';
 import type { EvaluationSet } from '../core/evaluation-set.js';
 import type { OpenPhase } from '../core/progress.js';
 import { Rng } from '../core/rng.js';
@@ -106,6 +107,14 @@ export function unmeasured<Row extends Json>(instrument: Instrument<Row>, why: s
   const nothing = { charts: [], tables: [], worst: [], notes: [why] };
   const section = { id, title, summary: 'Not measured.', metrics, ...nothing, missing: why };
   return { id, chunks: 0, measure: async () => [], conclude: () => ({ section, samples: {} }) };
+}
+
+/** @param held  what both have */
+export function notHeldOut(path: string, held: string): Error {
+  return reverieError('INPUT_INVALID', {
+    problem: `"${path}" is not held out: the model was made from what it holds (${held}).`,
+    hint: 'Judge by records that the model never saw: other families of tasks, other episodes; or leave --held-out away and take the result as one on training data.',
+  });
 }
 
 // Metrics, and the values they are made from.

@@ -1,5 +1,7 @@
 // Chunks are kept and measured once; a budget that is spent leaves what was measured until then.
 
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { reverieError } from '../../src/core/errors.js';
 import { measureWithinBudget } from '../../src/fidelity/measure.js';
@@ -37,6 +39,16 @@ function subjectsWith(budget: { left: number }): Subject[] {
 }
 
 const options = () => ({ folder, identity: 'x', concurrency: 1 });
+
+it('a chunk that is kept and cannot be read is no missing one: it is not paid for again', async () => {
+  const budget = { left: 20 };
+  await measureWithinBudget(subjectsWith(budget), options());
+  const kept = join(folder, '0', 'one-step', '0.json');
+  rmSync(kept);
+  mkdirSync(kept);
+  await expect(measureWithinBudget(subjectsWith(budget), options())).rejects.toMatchObject({ code: 'STORAGE_FAILED' });
+  expect(budget.left).toBe(8);
+});
 
 describe('a spent budget', () => {
   it('leaves whole models whole, tells what is missing of the one it ended in, and leaves out the rest', async () => {

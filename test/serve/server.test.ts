@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { hashOfToken } from '../../src/serve/http/access.js';
+import { sha256 } from '../../src/core/canonical-json.js';
 import { HeldPort } from '../../src/serve/http/port.js';
 import { HTTP_LIMITS } from '../../src/serve/http/requests.js';
 import type { RunningServer } from '../../src/serve/index.js';
@@ -95,8 +95,8 @@ describe('a server that has no room now', () => {
   });
 
   it('says when to ask again', async () => {
-    const sha256 = hashOfToken('alice-0123456789abcdef');
-    const tokens = [{ owner: 'alice', operator: false, quota: { stepsPerMinute: 6 }, sha256 }];
+    const alice = { owner: 'alice', operator: false, sha256: sha256('alice-0123456789abcdef') };
+    const tokens = [{ ...alice, quota: { stepsPerMinute: 6 } }];
     const limits = { slots: 1, slotWaitSeconds: 0 };
     server = await serveScenarios(['pendulum'], { tokens, limits });
     for (const id of ['one', 'two']) await retry(`${server.url}/v1/sessions`, { id }).catch(() => {});

@@ -1,8 +1,7 @@
 // What a model of tools is asked: a call out of a real episode, in the true state after the true conversation, with what is true of
 // it. And its answers, asked once for all instruments: what was right, how far it was off, what an episode would have become of it.
 
-import { createHash } from 'node:crypto';
-import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { contentHash, type Json, type JsonObject, sha256 } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
@@ -27,8 +26,7 @@ export interface ToolsQuestion {
 }
 
 export function questionId({ task, messages, call, state }: CallQuery): string {
-  const key = canonicalJson([task.id, stateHash(state), messages.slice(1) as unknown as Json, call as unknown as Json]);
-  return createHash('sha256').update(key).digest('hex').slice(0, 12);
+  return contentHash([task.id, stateHash(state), messages.slice(1), call]).slice(0, 12);
 }
 
 /** JSON is compared as JSON, other text but for white space. */
@@ -133,10 +131,7 @@ type WrongAnswer = {
  * @param answering backends of the answers; what the environment refuses by itself (`schema`) was asked of no backend
  * @param truthBackend the backend that answers by what is also the truth, if any
  */
-export function constructed(
-  answering: readonly string[],
-  truthBackend: string | undefined,
-): { readonly byConstruction?: string } {
+export function constructed(answering: readonly string[], truthBackend: string | undefined) {
   const asked = answering.filter((backend) => backend !== 'schema');
   if (asked.length === 0 || asked.some((backend) => backend !== truthBackend)) return {};
   return {
@@ -210,7 +205,7 @@ function judged(
   return {
     ...{ answered: true, backend, confidence, refused: prediction.refused !== undefined, observation, error, state },
     stateDistance: state === false ? stateDistance(query.state, after!, simulated) : state === null ? null : 0,
-    outcome: createHash('sha256').update(JSON.stringify(outcome)).digest('hex').slice(0, 16),
+    outcome: sha256(JSON.stringify(outcome)).slice(0, 16),
     wrong: isWrong ? wrongAnswer(prediction, state === false ? leafDifferences(after!, simulated) : []) : null,
   };
 }

@@ -21,7 +21,7 @@ import type { Source } from '../../replay/transition.js';
 import { RandomAgent, ReferenceAgent } from '../../synth/episodes/agents/baseline-agents.js';
 import { type EpisodeSettings, planRow, runEpisode } from '../../synth/episodes/run-episode.js';
 import { episodeWeight } from '../../worldmodel/tools/checks.js';
-import { isSameObservation, onlyOnce, patientAnswer } from './answers.js';
+import { isSameObservation, onlyOnce, patientAnswer, patiently } from './answers.js';
 
 interface CarriedStep {
   readonly call: ToolCall;
@@ -127,34 +127,14 @@ export interface TrueSequence {
   readonly steps: readonly TrueStep[];
 }
 
-/** What a simulation made of a call. */
-interface SimulatedStep {
-  readonly call: ToolCall;
-  readonly answer: Prediction;
-  /** Afterwards; absent where the model keeps none. */
-  readonly state?: JsonObject;
-}
-
-/** Carries the calls of a real episode out in a simulation. `isWhole` false: an answer was missing, and everything after it is. */
-export type CarrySequence = (
-  sequence: TrueSequence,
-  signal?: AbortSignal,
-) => Promise<{ readonly steps: readonly SimulatedStep[]; readonly isWhole: boolean }>;
-
-/** On the simulation's own state, kept here. */
-export function carriedBy(responder: Responder, domain: ToolsDomain, seed: number): CarrySequence {
-  return async ({ task, messages }, signal) => {
-    const answer = (query: CallQuery) => patientAnswer(responder, query, signal);
-    const carried = await carryOut(domain, task, messages, answer, seed);
-    const steps = carried.steps.map(({ call, prediction, state }): SimulatedStep => {
-      return { call, answer: prediction, state };
-    });
-    return { steps, isWhole: carried.isWhole };
-  };
+/** Carries the calls of a real episode out in a simulation. */
+export function carriedBy(responder: Responder, domain: ToolsDomain, seed: number) {
+  return ({ task, messages }: TrueSequence, signal?: AbortSignal) =>
+    carryOut(domain, task, messages, (query) => patientAnswer(responder, query, signal), seed);
 }
 
 export type OpenLoopStep = {
-  /** null: not known, or the model has no state. */
+  /** null: not known. */
   readonly state: boolean | null;
   /** null: the environment refuses the call by itself, and no backend was asked. */
   readonly observation: boolean | null;
@@ -172,18 +152,18 @@ export type OpenLoopRow = {
 };
 
 export async function openLoopRow(
-  carry: CarrySequence,
+  carry: ReturnType<typeof carriedBy>,
   sequence: TrueSequence,
   episode: number,
   signal?: AbortSignal,
 ): Promise<OpenLoopRow> {
   const carried = await carry(sequence, signal);
   const known = carried.steps.slice(0, sequence.steps.length);
-  const steps = known.map(({ answer, state }, i): OpenLoopStep => {
+  const steps = known.map(({ prediction: answer, state }, i): OpenLoopStep => {
     const real = sequence.steps[i];
     const isAsked = answer.backend !== 'schema';
     return {
-      state: real.state === undefined || state === undefined ? null : stateHash(state) === stateHash(real.state),
+      state: real.state === undefined ? null : stateHash(state) === stateHash(real.state),
       observation: isAsked ? isSameObservation(answer.observation, real.observation) : null,
       error: isAsked ? answer.isError === real.isError : null,
       backend: answer.refused === undefined ? answer.backend : 'refused',
@@ -214,11 +194,7 @@ interface EpisodeStage {
 }
 
 /** Task and agent of episode `row`: all tasks come in turn, in an order drawn by seed, before one comes again. */
-export function castOf(
-  tasks: readonly ToolsTask[],
-  row: number,
-  seed: number,
-): { task: ToolsTask; agent: ToolsPolicy } {
+export function castOf(tasks: readonly ToolsTask[], row: number, seed: number) {
   const order = shuffled(tasks, Rng.fromSeed(seed).split('fidelity-tasks'));
   const round = Math.floor(row / order.length);
   return { task: order[row % order.length], agent: AGENTS[(row + round) % AGENTS.length] };
@@ -270,14 +246,18 @@ export type SimulatedRow = {
   /** Rewards; null: could not be decided. */
   readonly simulated: number | null;
   readonly real: number | null;
-  /** Whether the simulated state at the end is the real one; null for models without a state. */
+  /** Whether the simulated state at the end is the real one; null where no rules know it. */
   readonly endState: boolean | null;
 };
 
+/** Episodes of one chunk. */
+export const CHUNK_EPISODES = 4;
+
 /** Each run once, for all instruments that look at it. */
 export class SimulatedEpisodes {
-  readonly count: number;
+  readonly chunks: number;
   readonly hasTruth: boolean;
+  private readonly count: number;
   private readonly once = onlyOnce<SimulatedRow>();
 
   constructor(
@@ -293,10 +273,15 @@ export class SimulatedEpisodes {
   ) {
     this.hasTruth = options.domain.rules !== undefined;
     this.count = this.hasTruth && options.domain.tasks.length > 0 ? options.count : 0;
+    this.chunks = Math.ceil(this.count / CHUNK_EPISODES);
   }
 
-  row(episode: number, signal?: AbortSignal): Promise<SimulatedRow> {
-    return this.once(episode, () => this.made(episode, signal));
+  async chunk(chunk: number, signal?: AbortSignal): Promise<SimulatedRow[]> {
+    const rows: SimulatedRow[] = [];
+    const end = Math.min((chunk + 1) * CHUNK_EPISODES, this.count);
+    for (let episode = chunk * CHUNK_EPISODES; episode < end; episode++)
+      rows.push(await this.once(episode, () => this.made(episode, signal)));
+    return rows;
   }
 
   private async made(episode: number, signal?: AbortSignal): Promise<SimulatedRow> {
@@ -308,14 +293,13 @@ export class SimulatedEpisodes {
     const { task } = cast;
     const real = await carryOutForReal(domain, task, record.messages, signal);
     const verdict = real.isWhole ? await this.realVerdict(task, real, signal) : undefined;
-    const hash = endHash(domain, task, record);
     return {
       kind: 'episode',
       episode,
       answered: true,
       simulated: record.verdict.reward,
       real: verdict?.reward ?? null,
-      endState: !real.isWhole || hash === null ? null : hash === stateHash(real.finalState),
+      endState: real.isWhole ? stateHash(endOf(domain, task, record)) === stateHash(real.finalState) : null,
     };
   }
 
@@ -323,12 +307,18 @@ export class SimulatedEpisodes {
     const { domain, decide } = this.options;
     const verdict = verifyEpisode(domain, task, end);
     if (decide === undefined || verdict.reward !== null) return verdict;
-    return (await decide({ domain, task, end }, signal)).verdict;
+    const decided = await patiently(() => decide({ domain, task, end }, signal));
+    return decided?.verdict ?? verdict;
   }
 }
 
-function endHash(domain: ToolsDomain, task: ToolsTask, { steps }: EpisodeRecord): string {
-  const predictions = steps.flatMap((step) => [...step.predictions, ...(step.userPredictions ?? [])]);
+/** All answers of an episode, to calls of the user too. */
+export function answersIn({ steps }: EpisodeRecord): Prediction[] {
+  return steps.flatMap(({ predictions, userPredictions = [] }) => [...predictions, ...userPredictions]);
+}
+
+/** The state that an episode ended in. */
+export function endOf(domain: ToolsDomain, task: ToolsTask, record: EpisodeRecord): JsonObject {
   const start = initialStateOf(domain, task);
-  return stateHash(predictions.reduce((state, { operations }) => applyOperations(state, operations), start));
+  return answersIn(record).reduce((state, { operations }) => applyOperations(state, operations), start);
 }

@@ -7,7 +7,7 @@ import type { EpisodeSettings } from '../../synth/episodes/run-episode.js';
 import type { MustFailReport } from '../../worldmodel/must-fail/run-must-fail.js';
 import type { FidelitySetup } from '../section.js';
 import { AskedQuestions, patiently } from './answers.js';
-import { type CarrySequence, carriedBy, type RunSimulated, runFidelityEpisode, SimulatedEpisodes } from './episodes.js';
+import { carriedBy, type RunSimulated, runFidelityEpisode, SimulatedEpisodes } from './episodes.js';
 import type { ToolsTruth } from './truth.js';
 
 /** What all models of a run are judged by. */
@@ -39,7 +39,7 @@ export interface ToolsJudged {
   readonly ground: ToolsGround;
   readonly answering: AnsweringModel;
   readonly asked: AskedQuestions;
-  readonly carry: CarrySequence;
+  readonly carry: ReturnType<typeof carriedBy>;
   readonly run: RunSimulated;
   readonly simulated: SimulatedEpisodes;
   /** What a reader must know, by what is measured. */

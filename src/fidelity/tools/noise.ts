@@ -4,10 +4,8 @@
 
 import { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { settle, withAnswers } from '../../env/tools/outcome.js';
-import type { Prediction } from '../../env/tools/prediction.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { CallQuery, Responder, ToolsPolicy, UserQuery, UserSimulator } from '../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
@@ -15,8 +13,8 @@ import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { settleVerdict } from '../../synth/episodes/run-episode.js';
 import { type Finding, figuresOf, findingOf, type Instrument, metricTable, shown, type Value } from '../section.js';
 import { type Estimate, leastGain, meanEstimate, NOTHING, noiseEstimate } from '../statistics.js';
-import { patiently } from './answers.js';
-import { carryOut, runFidelityEpisode, shuffled } from './episodes.js';
+import { patientAnswer, patiently } from './answers.js';
+import { answersIn, carryOut, endOf, runFidelityEpisode, shuffled } from './episodes.js';
 import type { ToolsGround } from './judged.js';
 
 const SOURCES = ['world', 'judge', 'agent', 'user', 'total'] as const;
@@ -59,13 +57,10 @@ async function playedAgain(
   signal?: AbortSignal,
 ): Promise<NoiseRow> {
   /** Seed of the redrawn source in a repetition; undefined for the first seed. */
-  const drawn = (who: string, repeat: number, isDrawn: boolean) =>
-    isDrawn
-      ? Rng.fromSeed(seed)
-          .split('noise', row, repeat)
-          .split(who)
-          .int(2 ** 31 - 1)
-      : undefined;
+  const drawn = (who: string, repeat: number, isDrawn: boolean) => {
+    const rng = Rng.fromSeed(seed).split('noise', row, repeat).split(who);
+    return isDrawn ? rng.int(2 ** 31 - 1) : undefined;
+  };
   const play = (source: NoiseSource | 'first', repeat: number) => {
     const again = (who: NoiseSource) => drawn(who, repeat, source === who || source === 'total');
     const decide =
@@ -81,15 +76,10 @@ async function playedAgain(
   const first = await play('first', 0);
   /** The verdict on the first actions, with a redrawn world or judge. */
   const again = async (record: EpisodeRecord, source: 'world' | 'judge', repeat: number): Promise<Value> => {
-    const before = record.steps.flatMap(({ predictions }) => predictions);
-    let [finalState, messages, predictions] = [
-      endOf(initialStateOf(domain, task), before),
-      record.messages,
-      before,
-    ] as const;
+    let [finalState, messages, predictions] = [endOf(domain, task, record), record.messages, answersIn(record)];
     if (source === 'world') {
       const answering = reseeded(responder, drawn('world', repeat, true));
-      const answer = (query: CallQuery) => patiently(async () => answering.answer(query, signal));
+      const answer = (query: CallQuery) => patientAnswer(answering, query, signal);
       const carried = await carryOut(domain, task, record.messages, answer, record.seed);
       if (!carried.isWhole) return null;
       finalState = carried.finalState;
@@ -114,10 +104,6 @@ async function playedAgain(
       );
   }
   return { task: task.id, ...rewards };
-}
-
-function endOf(start: ReturnType<typeof initialStateOf>, predictions: readonly Prediction[]) {
-  return predictions.reduce((state, { operations }) => applyOperations(state, operations), start);
 }
 
 function reseeded(responder: Responder, seed: number | undefined): Responder {
@@ -147,15 +133,11 @@ function otherAgent(agent: ToolsPolicy, seed: number | undefined): ToolsPolicy {
 
 function concluded(rows: readonly NoiseRow[], repeats: number): Finding {
   const rng = (key: string) => Rng.fromSeed(0).split('noise', key);
-  const found = Object.fromEntries(
-    SOURCES.map((source) => [
-      source,
-      noiseEstimate(
-        rows.map((row) => row[source]),
-        rng(source),
-      ),
-    ]),
-  ) as Record<NoiseSource, Estimate>;
+  const noise = (source: NoiseSource) => {
+    const units = rows.map((row) => row[source]);
+    return noiseEstimate(units, rng(source));
+  };
+  const found = Object.fromEntries(SOURCES.map((source) => [source, noise(source)])) as Record<NoiseSource, Estimate>;
   const means = rows.map(({ total }) => {
     const decided = total.filter((value) => value !== null);
     return decided.length === 0 ? null : mean(decided);
@@ -167,17 +149,13 @@ function concluded(rows: readonly NoiseRow[], repeats: number): Finding {
     value === null ? NOTHING : { ...found.total, value: end(value), low: end(low), high: end(high) };
   const undecided = rows.length - found.total.n;
   const left = `${undecided} of ${rows.length} tasks were not decided twice, and are left out.`;
-  const shares = SOURCES.filter((source) => source !== 'total').map(
-    (source) => `${source} ${shown(found[source].value)}`,
-  );
+  const shares = SOURCES.slice(0, -1).map((source) => `${source} ${shown(found[source].value)}`);
   const summary = `Played again, a task's reward varies by ${shown(value)} (one standard deviation): ${shares.join(', ')}. A gain below ${shown(floor.value)} over as many plays is noise.`;
   return findingOf(
     {
-      ...{
-        id: 'noise',
-        title: 'Noise',
-        summary: value === null ? NOT_PLAYED : undecided === 0 ? summary : `${summary} ${left}`,
-      },
+      id: 'noise',
+      title: 'Noise',
+      summary: value === null ? NOT_PLAYED : undecided === 0 ? summary : `${summary} ${left}`,
       notes: [
         `${rows.length} tasks, each played once and ${repeats} times again for each of world, judge, agent, user and all together. Shares need not add up: what one draws changes what the others are asked.`,
         ...(undecided === 0 ? [] : [`${left} They may vary most.`]),

@@ -1,7 +1,6 @@
 // What is asked of models of tools, and models put together with what they are held against.
 
-import { createHash } from 'node:crypto';
-import { canonicalJson, type Json } from '../../core/canonical-json.js';
+import { contentHash, type Json } from '../../core/canonical-json.js';
 import { evaluationSetOf } from '../../core/evaluation-set.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
 import { toolsCalibration } from '../calibration.js';
@@ -72,7 +71,7 @@ export async function toolsSubjects(judging: ToolsJudging): Promise<Omit<OpenedS
       derive: (findings) => (sections.includes('horizon') ? horizonFindings(findings, stepErrorRule, tolerance) : []),
     };
   });
-  const decided = canonicalJson({
+  const decided = contentHash({
     format: 'tools fidelity 2',
     hash: scenario.hash,
     domain: domain.version,
@@ -82,7 +81,7 @@ export async function toolsSubjects(judging: ToolsJudging): Promise<Omit<OpenedS
   });
   return {
     truth: truth.report,
-    identity: createHash('sha256').update(decided).digest('hex').slice(0, 16),
+    identity: decided.slice(0, 16),
     // The agents whose calls are asked about, and their number, are part of the scenario's section.
     evaluationSet: evaluationSetOf({
       environment: { domain: domain.version, truth: truth.report.version },

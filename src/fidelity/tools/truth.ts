@@ -1,8 +1,7 @@
 // What simulations of tools are held against, and where it comes from: the domain's exact rules, a real server, or recorded episodes.
 
-import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import { canonicalJson, contentHash, type JsonObject } from '../../core/canonical-json.js';
+import { contentHash, type JsonObject } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { concurrently } from '../../core/threads.js';
@@ -20,7 +19,7 @@ import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { ReplayedCalls, readEpisodeLogs } from '../../replay/experience/logs/read-episode-logs.js';
 import { RandomAgent } from '../../synth/episodes/agents/baseline-agents.js';
 import type { TruthReport } from '../report.js';
-import type { FidelityServices } from '../section.js';
+import { type FidelityServices, notHeldOut } from '../section.js';
 import { patiently, questionId, type ToolsQuestion } from './answers.js';
 import { carryOutForReal, castOf, runFidelityEpisode, shuffled, type TrueSequence, type TrueStep } from './episodes.js';
 
@@ -177,9 +176,7 @@ async function recordedTruth({ scenario, domain, seed, heldOut, answering }: Tru
   const truth = truthOfRecords(scenario, domain, seed, records, {
     kind: 'recorded',
     description: `${domain.id}: recorded episodes, as the tools answered at the time`,
-    version: createHash('sha256')
-      .update(canonicalJson(records.map(({ id }) => id)))
-      .digest('hex'),
+    version: contentHash(records.map(({ id }) => id)),
   });
   if (truth.questions.length === 0) {
     const problem = 'the recorded episodes (fidelity.recorded) hold no call that could be asked about.';
@@ -301,11 +298,7 @@ export async function refuseSeenEpisodes(
 ): Promise<void> {
   const { records } = await readRecords(scenario, domain, scenario.config.experience.logs);
   const overlap = episodeOverlap(episodes, records);
-  if (overlap === undefined) return;
-  throw reverieError('INPUT_INVALID', {
-    problem: `"${path}" is not held out: the model was made from what it holds (${overlap}).`,
-    hint: 'Judge by records that the model never saw: other families of tasks, other episodes; or leave --held-out away and take the result as one on training data.',
-  });
+  if (overlap !== undefined) throw notHeldOut(path, overlap);
 }
 
 /** What both have, in words; undefined where they have nothing in common. */

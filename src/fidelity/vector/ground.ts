@@ -14,7 +14,7 @@ import type { LoadedLearner } from '../../rl/checkpoint.js';
 import type { Learner } from '../../rl/learner.js';
 import type { Forecast, Propagation, VectorDynamics } from '../../worldmodel/dynamics.js';
 import type { SectionId } from '../report.js';
-import type { FidelityInputs, FidelitySetup, Instrument, Sampled, Value } from '../section.js';
+import type { FidelityInputs, FidelitySetup, Instrument, Sampled, Subject, Value } from '../section.js';
 import { bootstrapEstimate, shareEstimate } from '../statistics.js';
 
 /** What judging models of numbers takes of the run that it is part of: where things lie in folders, and who opens them. */
@@ -83,11 +83,7 @@ export function groundOf(truth: VectorTruth, plan: VectorPlan): Ground {
 }
 
 /** A model under judgement. */
-export interface VectorSubjectModel {
-  readonly name: string;
-  /** `ensemble`, `onnx`. */
-  readonly kind: string;
-  readonly version: string;
+export interface VectorSubjectModel extends Pick<Subject, 'name' | 'kind' | 'version'> {
   readonly model: VectorDynamics;
   /** What each opinion of the model predicts of rows it remembers, the same when asked twice; absent where it says one thing only. */
   readonly forecast?: (carry: Carry, action: Float32Array) => Promise<Forecast>;
@@ -102,6 +98,9 @@ export interface Judged {
   /** How it is judged by policies that act in it, where that was asked for. */
   readonly rank?: (subject: VectorSubjectModel) => Instrument;
 }
+
+/** Steps of an episode of an environment without a clock. */
+export const UNCLOCKED_STEPS = 1000;
 
 /** Rows of a chunk of transitions. */
 export const CHUNK_ROWS = 500;

@@ -16,7 +16,7 @@ import type { Propagation, VectorDynamics } from '../../worldmodel/dynamics.js';
 import { isWithin, widenedRange } from '../../worldmodel/seen-range.js';
 import { type RankSource, rankInstrument } from '../rank.js';
 import type { Instrument } from '../section.js';
-import type { VectorHost, VectorSetup, VectorSubjectModel } from './ground.js';
+import { UNCLOCKED_STEPS, type VectorHost, type VectorSetup, type VectorSubjectModel } from './ground.js';
 
 interface NamedPolicy {
   readonly name: string;
@@ -178,9 +178,6 @@ interface OpenedLadder {
   close(): Promise<void>;
 }
 
-/** Steps of an episode of an environment without a clock. */
-const MAX_STEPS = 1000;
-
 /**
  * Worker threads, and a run that resumes, judge by the same policies. Throws what making the environment or reading the checkpoint throws, and
  * SCENARIO_UNFIT for actions without bounds.
@@ -206,18 +203,17 @@ export async function openVectorLadder(setup: VectorSetup): Promise<OpenedLadder
     const identity = JSON.stringify(['ladder 4', config.env, seed, policies, versions ?? null]);
     const ladder = ladderOf(env, policies, trained, Rng.fromSeed(seed).split('ladder'));
     const { propagation } = config.rollout;
-    const maxSteps = env.maxEpisodeSteps ?? MAX_STEPS;
+    const maxSteps = env.maxEpisodeSteps ?? UNCLOCKED_STEPS;
     const rank = ({ model }: Pick<VectorSubjectModel, 'model'>) => {
       const source: RankSource = {
         policies: ladder.policies.map(({ name }) => name),
         episodes,
         returnsOf: async (world, policy, wanted, signal) => {
           const actor = () => actorOf(ladder.policies[policy].policy, env.actionSpace);
-          const seeds = wanted.map((episode) => ({ seed, episode }));
-          const rules = { maxSteps, signal };
-          if (world === 'real') return returnsIn(make, actor, seeds, rules);
-          const starts = await startsOf(make, seeds);
-          return simulatedReturns({ model, propagation }, actor, starts, seeds, rules);
+          const rules = { seed, maxSteps, signal };
+          if (world === 'real') return returnsIn(make, actor, wanted, rules);
+          const starts = await startsOf(make, wanted, seed);
+          return simulatedReturns({ model, propagation }, actor, starts, wanted, rules);
         },
       };
       return rankInstrument(source, { seed, notes: [ladder.note], chunkEpisodes: episodes });
@@ -274,19 +270,15 @@ async function openTrained(
   }
 }
 
-/** Seed of a ladder and number of an episode: what an episode's start and noise come from. */
-interface EpisodeSeeds {
-  readonly seed: number;
-  readonly episode: number;
-}
-
 interface EpisodeRules {
+  /** Of the ladder: with the number of an episode, what its start and noise come from. */
+  readonly seed: number;
   /** Steps of an episode at most. */
   readonly maxSteps: number;
   readonly signal?: AbortSignal;
 }
 
-function streamOf({ seed, episode }: EpisodeSeeds, purpose: string): Rng {
+function streamOf(seed: number, episode: number, purpose: string): Rng {
   return Rng.fromSeed(seed).split('ladder', episode, purpose);
 }
 
@@ -294,15 +286,15 @@ function streamOf({ seed, episode }: EpisodeSeeds, purpose: string): Rng {
 async function returnsIn(
   make: () => Promise<VectorEnvironment>,
   actor: () => Actor,
-  seeds: readonly EpisodeSeeds[],
-  { maxSteps, signal }: EpisodeRules,
+  episodes: readonly number[],
+  { seed, maxSteps, signal }: EpisodeRules,
 ): Promise<number[]> {
   const returns: number[] = [];
-  for (const one of seeds) {
-    const [seed, rng, act] = [streamOf(one, 'start').uint32(), streamOf(one, 'act'), actor()];
+  for (const episode of episodes) {
+    const [rng, act] = [streamOf(seed, episode, 'act'), actor()];
     const env = await make();
     try {
-      let { observation } = await env.reset({ seed });
+      let { observation } = await env.reset({ seed: streamOf(seed, episode, 'start').uint32() });
       let total = 0;
       for (let [ended, step] = [false, 1]; !ended && step <= maxSteps; step++) {
         const result = await env.step(await act(observation, rng));
@@ -324,13 +316,14 @@ async function returnsIn(
 /** First observations of the real episodes. */
 async function startsOf(
   make: () => Promise<VectorEnvironment>,
-  seeds: readonly EpisodeSeeds[],
+  episodes: readonly number[],
+  seed: number,
 ): Promise<Float32Array[]> {
   const env = await make();
   try {
     const starts: Float32Array[] = [];
-    for (const one of seeds) {
-      const { observation } = await env.reset({ seed: streamOf(one, 'start').uint32() });
+    for (const episode of episodes) {
+      const { observation } = await env.reset({ seed: streamOf(seed, episode, 'start').uint32() });
       starts.push(observation.slice(0, rowSize(env.observationSpace)));
     }
     return starts;
@@ -359,18 +352,18 @@ export async function simulatedReturns(
   rowModel: RowModel,
   actor: () => Actor,
   starts: readonly Float32Array[],
-  seeds: readonly EpisodeSeeds[],
+  numbers: readonly number[],
   rules: EpisodeRules,
 ): Promise<(number | null)[]> {
   try {
-    return await together(rowModel, actor, starts, seeds, rules);
+    return await together(rowModel, actor, starts, numbers, rules);
   } catch (error) {
     if (!(error instanceof ReverieError && error.code === 'NON_FINITE_VALUE')) throw error;
     if (starts.length === 1) return [null];
     // One by one, to find whose answer is no number.
     const returns: (number | null)[] = [];
     for (const [i, start] of starts.entries())
-      returns.push(...(await simulatedReturns(rowModel, actor, [start], [seeds[i]], rules)));
+      returns.push(...(await simulatedReturns(rowModel, actor, [start], [numbers[i]], rules)));
     return returns;
   }
 }
@@ -379,11 +372,11 @@ async function together(
   { model, propagation }: RowModel,
   actor: () => Actor,
   starts: readonly Float32Array[],
-  seeds: readonly EpisodeSeeds[],
-  { maxSteps, signal }: EpisodeRules,
+  numbers: readonly number[],
+  { seed, maxSteps, signal }: EpisodeRules,
 ): Promise<number[]> {
   const episodes = starts.map((observation, i): Running => {
-    const [act, stream] = [streamOf(seeds[i], 'act'), streamOf(seeds[i], 'dream')];
+    const [act, stream] = [streamOf(seed, numbers[i], 'act'), streamOf(seed, numbers[i], 'dream')];
     return { observation, actor: actor(), act, stream, total: 0, length: 0, hasEnded: false };
   });
   const leave = leaver(model, maxSteps);

@@ -1,10 +1,9 @@
 // The real transitions that simulations are held against. Recorded in the real environment: whole episodes of a mixture of policies,
 // from seeds that no other job uses; once, and found again by a thread or a run that resumes. Or brought by the user.
 
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { contentHash } from '../../core/canonical-json.js';
 import type { StepResult, VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../../core/files.js';
@@ -16,8 +15,8 @@ import { ReplayBuffer } from '../../replay/buffer.js';
 import type { TransitionBatch } from '../../replay/transition.js';
 import { readKept } from '../measure.js';
 import type { TruthReport } from '../report.js';
-import type { FidelityServices } from '../section.js';
-import type { TruthEpisode, VectorSetup, VectorTruth } from './ground.js';
+import { type FidelityServices, notHeldOut } from '../section.js';
+import { type TruthEpisode, UNCLOCKED_STEPS, type VectorSetup, type VectorTruth } from './ground.js';
 import type { PolicyMixture } from './ladder.js';
 
 /**
@@ -68,8 +67,6 @@ interface TruthFile {
 
 const FOLDER = 'truth';
 const FILE = 'truth.json';
-/** Steps of an episode in an environment without a clock. */
-const LONGEST = 1000;
 
 async function recordedTruth(
   setup: VectorSetup,
@@ -115,7 +112,7 @@ async function record(
   const { config } = setup.scenario;
   const { transitions, starts: wanted } = config.fidelity;
   const phase = services?.progress.phase('record truth', transitions, 'real steps');
-  const limit = env.maxEpisodeSteps ?? LONGEST;
+  const limit = env.maxEpisodeSteps ?? UNCLOCKED_STEPS;
   const root = Rng.fromSeed(setup.seed).split('fidelity', 'truth');
   const drawn = root.split('starts').permutation(transitions).subarray(0, wanted);
   const dims = { obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) };
@@ -180,7 +177,7 @@ async function runEpisode(env: VectorEnvironment, policy: Policy, seed: number, 
 
 /** Short hash of plain data. */
 export function hashOf(...parts: readonly unknown[]): string {
-  return createHash('sha256').update(canonicalJson(parts)).digest('hex').slice(0, 32);
+  return contentHash(parts).slice(0, 32);
 }
 
 // Transitions of the user's as truth: whole episodes, drawn until there are enough rows.
@@ -207,12 +204,7 @@ async function broughtTruth(setup: VectorSetup, env: VectorEnvironment, folder: 
     rows,
     judged.flatMap((one) => setup.host.trainingFolders(one)),
   );
-  if (seen > 0 && heldOut !== undefined) {
-    throw reverieError('INPUT_INVALID', {
-      problem: `"${folder}" is not held out: the model was made from what it holds (${seen} transitions).`,
-      hint: 'Judge by records that the model never saw: other families of tasks, other episodes; or leave --held-out away and take the result as one on training data.',
-    });
-  }
+  if (seen > 0 && heldOut !== undefined) throw notHeldOut(folder, `${seen} transitions`);
   const seenNote =
     seen > 0
       ? `${seen} of these transitions are among those that a model was made from, as far as runs say: its errors are those on training data.`
@@ -253,11 +245,7 @@ function episodesOf(buffer: ReplayBuffer): number[][] {
 }
 
 /** Whole episodes at random, the last one cut where there would be too many rows. */
-function drawnEpisodes(
-  all: readonly (readonly number[])[],
-  rows: number,
-  rng: Rng,
-): { readonly indices: number[]; readonly episodes: TruthEpisode[] } {
+function drawnEpisodes(all: readonly (readonly number[])[], rows: number, rng: Rng) {
   const chosen = new Map<number, number>();
   let left = rows;
   for (const e of rng.permutation(all.length)) {

@@ -49,7 +49,7 @@ export class Histories {
     }
     const { turn, seconds } = event;
     if (event.kind === 'step') {
-      this.add(session, known, event.action, turn, seconds);
+      this.add(session, known, { action: event.action, turn, seconds });
       return;
     }
     // What led to the turn of a snapshot stays known where the session it is of still has it.
@@ -57,7 +57,7 @@ export class Histories {
       stepCount === turn.stepCount && observation === turn.observation;
     const steps = event.kind === 'reset' ? [] : (known?.steps ?? []);
     const kept = steps.slice(0, steps.findLastIndex(isSame) + 1);
-    if (kept.length === 0) this.add(session, undefined, null, turn, seconds);
+    if (kept.length === 0) this.add(session, undefined, { action: null, turn, seconds });
     else this.keep({ session, steps: kept, bytes: kept.reduce((sum, { bytes }) => sum + bytes, SESSION_BYTES) });
   }
 
@@ -66,16 +66,11 @@ export class Histories {
     return this.recorded.peek(key);
   }
 
-  private add(
-    session: SessionState,
-    known: Recorded | undefined,
-    action: Action | null,
-    turn: Turn,
-    seconds: number,
-  ): void {
+  private add(session: SessionState, known: Recorded | undefined, step: Omit<HistoryStep, 'bytes'>): void {
+    const { action, turn } = step;
     const bytes = STEP_BYTES + roughBytes(action) + roughBytes(turn.observation) + roughBytes(turn.info);
     const steps = known?.steps ?? [];
-    steps.push({ action, turn, seconds, bytes });
+    steps.push({ ...step, bytes });
     let all = (known?.bytes ?? SESSION_BYTES) + bytes;
     const most = this.limits.bytes * SHARE;
     while (steps.length > this.limits.steps || (all > most && steps.length > 1)) all -= steps.shift()!.bytes;

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { LRUCache } from 'lru-cache';
 import { Packr } from 'msgpackr';
-import { canonicalJson, type Json } from '../../core/canonical-json.js';
+import { contentHash, sha256 } from '../../core/canonical-json.js';
 import type { EnvSnapshot } from '../../core/environment.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import { ensureFolder, lockFolder, storageError } from '../../core/files.js';
@@ -228,7 +228,7 @@ function corrupt(path: string, problem: string, cause?: unknown) {
 
 /** Names come from clients and may be long: keys of LMDB may not. */
 function keyOf(kind: string, name: string): string {
-  return kind + createHash('sha256').update(name).digest('hex').slice(0, 40);
+  return kind + sha256(name).slice(0, 40);
 }
 
 function answerKey(id: string, number: number): string {
@@ -269,8 +269,7 @@ export class SnapshotStore {
 
   put(owner: Owner, state: KeptState): KeptSnapshot {
     const content = { env: state.env, state: state.snapshot.state, stepCount: state.stepCount, return: state.return };
-    const hash = createHash('sha256').update(canonicalJson(content as unknown as Json));
-    const kept = { ...state, id: hash.digest('hex').slice(0, 32) };
+    const kept = { ...state, id: contentHash(content).slice(0, 32) };
     this.recall(owner, kept);
     return kept;
   }

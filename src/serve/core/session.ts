@@ -310,7 +310,7 @@ function turnAfter(last: Turn, { observation, reward: given, terminated, truncat
 }
 
 /** A digest of what a request asks. */
-function printOf(kind: string, content: unknown): string {
+export function printOf(kind: string, content: unknown): string {
   const isRow = content instanceof Float32Array;
   const bytes = isRow ? new Uint8Array(content.buffer, content.byteOffset, content.byteLength) : canonicalJson(content);
   return createHash('sha256')

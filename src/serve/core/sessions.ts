@@ -227,9 +227,17 @@ export class Sessions implements SessionHost {
    */
   async holdSlots(count: number, owner: Owner): Promise<SlotLease> {
     this.requireRoom(owner, count);
-    const deadline = new Deadline(this.limits.stepSeconds);
-    await this.slots.take(deadline, count).finally(() => deadline.end());
+    // Before the wait: another request must not take the same room meanwhile.
     this.quotas.countSessions(owner, count);
+    const deadline = new Deadline(this.limits.stepSeconds);
+    try {
+      await this.slots.take(deadline, count);
+    } catch (error) {
+      this.quotas.countSessions(owner, -count);
+      throw error;
+    } finally {
+      deadline.end();
+    }
     return {
       takeSteps: (steps) => this.quotas.takeSteps(owner, steps),
       release: () => {
@@ -417,9 +425,9 @@ export class Sessions implements SessionHost {
     await grace.race(session.closeEnvironment()).catch((error: Error) => process.emitWarning(error));
     grace.end();
     if (session.hasSlot) this.releaseSlot(session);
+    this.announce({ kind: 'closed', session: state, reason });
     // What is drained continues after a restart, where sessions are kept.
     if (reason !== 'drain') await this.store?.forget(session.key);
-    this.announce({ kind: 'closed', session: state, reason });
   }
 
   private bury(key: string, reason: CloseReason): void {
@@ -445,7 +453,8 @@ export class Sessions implements SessionHost {
   private reap(): void {
     const before = Date.now() - this.limits.idleSeconds * 1000;
     for (const session of this.sessions.values()) {
-      if (!session.busy && session.lastUsedAt < before) void this.remove(session, 'idle');
+      if (session.busy || session.lastUsedAt >= before) continue;
+      this.remove(session, 'idle').catch((error: Error) => process.emitWarning(error));
     }
   }
 }

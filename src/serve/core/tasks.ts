@@ -1,5 +1,6 @@
 // Which environment and which task a client means, and values between memory and JSON.
 
+import { z } from 'zod';
 import type { Info } from '../../core/environment.js';
 import { nameHint, reverieError } from '../../core/errors.js';
 import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
@@ -54,14 +55,12 @@ function seedOf({ name, tasks }: Servable, task: string): number | undefined {
   throw reverieError('TASK_UNKNOWN', { id: name, task, count: known.length, hint: nameHint(task, known) });
 }
 
+const text = z.string().max(255).nullish();
+const whole = z.int().min(0).nullish();
+
 /** What a client says of the episode it wants, in the words of protocols of tasks; some write null for what is not given. */
-interface TaskRequest {
-  readonly id?: string | null;
-  readonly split?: string | null;
-  readonly index?: number | null;
-  readonly seed?: number | null;
-  readonly from_snapshot?: string | null;
-}
+export const taskFields = { id: text, split: text, index: whole, seed: whole, from_snapshot: text };
+type TaskRequest = Partial<z.output<z.ZodObject<typeof taskFields>>>;
 
 /**
  * What to ask of the sessions: a snapshot goes before a task, an id before a place. The choice is checked here already, as

@@ -37,10 +37,8 @@ export interface WorkerHostOptions {
 
 /** Threads for a world that runs rules: where one of them waits for a rule that takes long, the other goes on. */
 const LEAST_FOR_RULES = 2;
-/** Sessions of structured worlds wait for language models, which is no work for their thread. */
-const IN_FLIGHT_WITH_RULES = 4096;
-/** Megabytes: records and states of a world lie on the heap. */
-const HEAP_WITH_RULES = 2048;
+/** Sessions of structured worlds wait for language models, which is no work for their thread; their records lie on its heap (megabytes). */
+const WITH_RULES = { inFlight: 4096, resourceLimits: { maxOldGenerationSizeMb: 2048 } };
 /** Times that a thread may die before it is ready. */
 const STARTS = 3;
 /** Milliseconds in which a thread that is told to leave has to come back to its event loop. */
@@ -77,16 +75,8 @@ export class WorkerHost {
    * @param answering  answers what its environments ask @throws NOT_REGISTERED, SCENARIO_FAMILY
    */
   add(model: string, blueprint: Blueprint, answering: Answering = async () => undefined): void {
-    const count = this.options.workers ?? Math.max(1, availableParallelism() - 1);
-    if (blueprint.runsRules !== true) {
-      this.forNumbers ??= this.newWorkers(count, {});
-      this.models.set(model, { blueprint, answering, workers: this.forNumbers });
-      return;
-    }
-    const workers = this.newWorkers(this.options.workers ?? Math.max(LEAST_FOR_RULES, count), {
-      inFlight: IN_FLIGHT_WITH_RULES,
-      resourceLimits: { maxOldGenerationSizeMb: HEAP_WITH_RULES },
-    });
+    if (!blueprint.runsRules) this.forNumbers ??= this.newWorkers(1, {});
+    const workers = blueprint.runsRules ? this.newWorkers(LEAST_FOR_RULES, WITH_RULES) : this.forNumbers!;
     this.models.set(model, { blueprint, answering, workers });
   }
 
@@ -120,7 +110,8 @@ export class WorkerHost {
     await Promise.all(this.workers.map((worker) => worker.close()));
   }
 
-  private newWorkers(count: number, ofKind: Partial<WorkerOptions>): readonly SessionWorker[] {
+  private newWorkers(least: number, ofKind: Partial<WorkerOptions>): readonly SessionWorker[] {
+    const { workers: count = Math.max(least, availableParallelism() - 1) } = this.options;
     const { batchRows = 256, inFlight = 256, hungSeconds = 5, maker } = this.options;
     const { resourceLimits = { maxOldGenerationSizeMb: 512 } } = this.options;
     const limits = { batchRows, inFlight, hung: hungSeconds * 1000, resourceLimits };

@@ -1,11 +1,12 @@
 // Who may come in. Checked before anything else is done for a request, so before a WebSocket's handshake too.
 
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { sha256 } from '../../core/canonical-json.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import type { Owner, QuotaLimits } from '../core/session-contract.js';
 
@@ -112,10 +113,6 @@ interface Caller {
 /** `sha256`: 64 hex digits. */
 export type TokenEntry = Caller & { readonly sha256: string };
 
-export function hashOfToken(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
-}
-
 export class Tokens {
   private readonly known: readonly { readonly caller: Caller; readonly hash: Buffer }[];
 
@@ -125,7 +122,7 @@ export class Tokens {
 
   /** Whose token it is. Takes as long whichever it is, and if it is none. */
   find(token: string): Caller | undefined {
-    const hash = createHash('sha256').update(token).digest();
+    const hash = Buffer.from(sha256(token), 'hex');
     let found: Caller | undefined;
     for (const one of this.known) if (timingSafeEqual(one.hash, hash)) found = one.caller;
     return found;
@@ -188,15 +185,15 @@ export function readTokens(path: string | undefined, fromEnvironment: string | u
   if (fromEnvironment === undefined) return entries;
   const source = 'REVERIE_TOKEN';
   if (fromEnvironment.length < SHORTEST) throw invalid(source, `at least ${SHORTEST} characters are needed`);
-  const own = { owner: 'default', operator: true, quota: {}, sha256: hashOfToken(fromEnvironment) };
+  const own = { owner: 'default', operator: true, quota: {}, sha256: sha256(fromEnvironment) };
   return refuseTwins(source, [...entries, own]);
 }
 
 function fileEntries(path: string): readonly TokenEntry[] {
   const read = tokenFileSchema.safeParse(contentOf(path));
   if (!read.success) throw invalid(`"${path}"`, describeIssues(read.error));
-  const entries = read.data.map(({ name: owner, token, sha256, operator, quota }) => {
-    return { owner, operator, quota, sha256: sha256?.toLowerCase() ?? hashOfToken(token!) };
+  const entries = read.data.map(({ name: owner, token, sha256: hash, operator, quota }) => {
+    return { owner, operator, quota, sha256: hash?.toLowerCase() ?? sha256(token!) };
   });
   return refuseTwins(`"${path}"`, entries);
 }

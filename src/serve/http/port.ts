@@ -16,10 +16,7 @@ loopback.addSubnet('::ffff:127.0.0.0', 104, 'ipv6');
  * Resolves a name once: it counts as loopback only if all its addresses do.
  * @throws ADDRESS_UNUSABLE
  */
-export async function listenAddress(
-  host: string,
-  port: number,
-): Promise<{ readonly address: string; readonly isLoopback: boolean }> {
+export async function listenAddress(host: string, port: number) {
   const found = await lookup(host.replace(/^\[(.*)\]$/, '$1'), { all: true }).catch((error: NodeJS.ErrnoException) => {
     throw unusable(host, port, `no such address (${error.code})`, error);
   });

@@ -62,7 +62,7 @@ export function parseJson(text: string, limits: JsonLimits = HTTP_LIMITS): unkno
   try {
     return secureJson.parse(text);
   } catch (error) {
-    throw invalid(`not JSON that can be used: ${(error as Error).message}`, error);
+    throw requestInvalid(`not JSON that can be used: ${(error as Error).message}`, error);
   }
 }
 
@@ -78,9 +78,9 @@ function refuseUnbounded(text: string, { jsonDepth, jsonValues }: JsonLimits): v
     else if (code === COMMA) values++;
     else if (OPENING.has(code)) {
       values++;
-      if (++depth > jsonDepth) throw invalid(`nested deeper than ${jsonDepth} levels`);
+      if (++depth > jsonDepth) throw requestInvalid(`nested deeper than ${jsonDepth} levels`);
     } else if (CLOSING.has(code)) depth--;
-    if (values > jsonValues) throw invalid(`more than ${jsonValues} values`);
+    if (values > jsonValues) throw requestInvalid(`more than ${jsonValues} values`);
   }
 }
 
@@ -94,7 +94,7 @@ function endOfString(text: string, from: number): number {
   return text.length;
 }
 
-function invalid(problem: string, cause?: unknown) {
+export function requestInvalid(problem: string, cause?: unknown) {
   return reverieError('REQUEST_INVALID', { problem }, cause);
 }
 
@@ -120,7 +120,7 @@ export function checkedBody<T>(schema: z.ZodType<T>, body: unknown): T {
   const read = schema.safeParse(body);
   if (read.success) return read.data;
   const problem = read.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`).join('; ');
-  throw reverieError('REQUEST_INVALID', { problem });
+  throw requestInvalid(problem);
 }
 
 /** For answers in a browser, which are data or pages of this server alone. */
@@ -209,7 +209,7 @@ export function asCatalogued(
   if (statusCode === 415)
     return reverieError('BODY_TYPE_REFUSED', { type: `"${headers['content-type'] ?? ''}"` }, error);
   if (statusCode >= 500) return reverieError('SERVER_FAILED', {}, error);
-  return reverieError('REQUEST_INVALID', { problem: message }, error);
+  return requestInvalid(message, error);
 }
 
 // Clients of servers made with FastAPI show `detail` of an error: it stands beside what this server says everywhere.

@@ -4,7 +4,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { RawData, WebSocket, WebSocketServer } from 'ws';
 import { type ReverieError, reverieError } from '../../core/errors.js';
-import { asCatalogued, HTTP_LIMITS, type HttpLimits } from './requests.js';
+import { asCatalogued, type HttpLimits } from './requests.js';
 
 export interface FrameHandlers {
   /** Answers one frame; undefined: it gets no answer. */
@@ -28,7 +28,7 @@ export function serveFrames(
   socket: WebSocket,
   request: FastifyRequest,
   handlers: FrameHandlers,
-  limits: HttpLimits = HTTP_LIMITS,
+  limits: HttpLimits,
 ): void {
   const gone = new AbortController();
   let waiting = 0;

@@ -1,7 +1,6 @@
 // What the live page shows: counts, environments, the sessions used last, and the episode that one is in.
 
 import type { Json } from '../../core/canonical-json.js';
-import type { Info } from '../../core/environment.js';
 import type { Message } from '../../env/tools/message.js';
 import type { Prediction } from '../../env/tools/prediction.js';
 import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../env/tools/tools-family.js';
@@ -89,7 +88,7 @@ export function sessionEpisode(served: Servable, { session, steps }: SessionHist
     status: isOpen ? session.status : 'closed',
     return: session.return,
     turns: steps.map((step, i) => turnView(served, step, i === 0)),
-    verdict: toolsInfo(steps.at(-1)?.turn.info).verdict,
+    verdict: (steps.at(-1)?.turn.info as Partial<ToolsStepInfo> | undefined)?.verdict,
     notes,
     session: sessionKey(owner, session.id),
     ...(parent === undefined ? {} : { parent: sessionKey(owner, parent) }),
@@ -102,7 +101,7 @@ const SHOWN_ELSEWHERE = ['predictions', 'verdict', 'stateHash', 'userCost', 'tas
 function turnView(served: Servable, step: HistoryStep, isFirst: boolean): TurnView {
   const { action, turn, seconds } = step;
   const { stepCount, reward, terminated, truncated, info } = turn;
-  const { predictions = [], stateHash } = toolsInfo(info);
+  const { predictions = [], stateHash } = info as Partial<ToolsStepInfo>;
   const isTurn = faceOf(served).acts === 'turn';
   const calls = (action as ToolsAction | null)?.toolCalls ?? [];
   const shown = Object.entries(info).filter(([key]) => !SHOWN_ELSEWHERE.includes(key));
@@ -130,11 +129,6 @@ function messagesOf(action: ToolsAction | null, { observation }: Turn, isFirst: 
   const shown = ((observation as ToolsObservation | null)?.messages ?? []).map(messageView);
   if (isFirst || action === null || shown[0]?.role === 'assistant') return shown;
   return [messageView({ ...action, role: 'assistant' } as Message), ...shown];
-}
-
-/** What an environment of tools says of a step. */
-function toolsInfo(info: Info | undefined): Partial<ToolsStepInfo> {
-  return (info ?? {}) as Partial<ToolsStepInfo>;
 }
 
 function messageView(message: Message): MessageView {

@@ -25,7 +25,7 @@ import { type Owner, type ResetRequest, type Turn, unguessable } from '../core/s
 import type { Sessions } from '../core/sessions.js';
 import { environmentOf, resetOf } from '../core/tasks.js';
 import type { ProtocolContext, ProtocolRoutes } from '../http/openapi.js';
-import { checkedBody, sayWhenToRetry } from '../http/requests.js';
+import { checkedBody, requestInvalid, sayWhenToRetry } from '../http/requests.js';
 import { actionOfCall, type GivenCall, isToolError, observationText, offeredTools, openingOf } from './tools.js';
 
 const whole = z
@@ -78,11 +78,7 @@ class McpSessions {
   async answer(request: FastifyRequest, reply: FastifyReply, served: Servable): Promise<FastifyReply> {
     // `openenv validate` looks for an answer of JSON-RPC to an empty object.
     if (request.method === 'POST' && !isRpc(request.body)) {
-      return reply.send({
-        jsonrpc: '2.0',
-        error: { code: ErrorCode.InvalidRequest, message: 'Invalid request' },
-        id: null,
-      });
+      return reply.send(rpcError({ code: ErrorCode.InvalidRequest, message: 'Invalid request' }));
     }
     try {
       const transport = await this.transportFor(request, served);
@@ -93,8 +89,7 @@ class McpSessions {
       if (reply.sent || !(error instanceof ReverieError)) throw error;
       const { code, message, hint, status } = error;
       sayWhenToRetry(reply, error);
-      const answer = { code: -32000, message: `${message} ${hint}`, data: { code, hint } };
-      return reply.status(status).send({ jsonrpc: '2.0', error: answer, id: null });
+      return reply.status(status).send(rpcError({ code: -32000, message: `${message} ${hint}`, data: { code, hint } }));
     }
   }
 
@@ -109,7 +104,7 @@ class McpSessions {
       return transport!;
     }
     if (isInitializeRequest(request.body)) return this.opened(request, owner, served);
-    throw reverieError('REQUEST_INVALID', { problem: 'header Mcp-Session-Id is missing: initialize first' });
+    throw requestInvalid('header Mcp-Session-Id is missing: initialize first');
   }
 
   private async opened(request: FastifyRequest, owner: Owner, served: Servable) {
@@ -132,6 +127,10 @@ class McpSessions {
     void this.entries.get(id)?.transport.close();
     this.entries.delete(id);
   }
+}
+
+function rpcError(error: object) {
+  return { jsonrpc: '2.0', error, id: null };
 }
 
 function isRpc(body: unknown): boolean {
@@ -249,11 +248,10 @@ export function stepResult(turn: Turn, before: readonly string[]): CallToolResul
   const { screenshot, outcome } = turn.info as { readonly screenshot?: Screenshot; readonly outcome?: AttemptOutcome };
   const done = terminated || truncated;
   const texts = [...before, observationText(turn.observation), ...(done ? [ENDED] : [])];
-  const images = screenshot === undefined ? [] : [{ data: screenshot.data, mimeType: screenshot.media_type }];
   return {
     content: [
       ...texts.filter((text) => text !== '').map((text) => ({ type: 'text' as const, text })),
-      ...images.map((image) => ({ type: 'image' as const, ...image })),
+      ...(screenshot ? [{ type: 'image' as const, data: screenshot.data, mimeType: screenshot.media_type }] : []),
     ],
     isError: isToolError(turn),
     _meta: {

@@ -4,6 +4,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../core/errors.js';
+import { mean } from '../../core/statistics.js';
 import type { ToolMessage } from '../../env/tools/message.js';
 import type { AttemptOutcome } from '../../env/tools/outcome.js';
 import type { ToolsAction, ToolsObservation } from '../../env/tools/tools-family.js';
@@ -11,9 +12,9 @@ import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
 import type { Action, Owner, Turn } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
-import { decodeAction, encodeInfo, environmentOf, publicInfo, resetOf } from '../core/tasks.js';
+import { decodeAction, encodeInfo, environmentOf, publicInfo, resetOf, taskFields } from '../core/tasks.js';
 import type { ProtocolContext, ProtocolRoutes } from '../http/openapi.js';
-import { checkedBody, parseJson, tellDetail } from '../http/requests.js';
+import { checkedBody, parseJson, requestInvalid, tellDetail } from '../http/requests.js';
 import { actionOfCall, observationText, openingOf } from './tools.js';
 
 // What NeMo-Gym's agents send.
@@ -30,13 +31,7 @@ const item = z.looseObject({
 const responseSchema = z.looseObject({ output: z.array(item).max(1000) });
 type Response = z.infer<typeof responseSchema>;
 
-const resetBody = z.looseObject({
-  id: z.string().max(255).nullish(),
-  split: z.string().max(255).nullish(),
-  index: z.int().min(0).nullish(),
-  seed: z.int().min(0).nullish(),
-  from_snapshot: z.string().max(255).nullish(),
-});
+const resetBody = z.looseObject(taskFields);
 const stepBody = z.looseObject({
   response: responseSchema,
   /** The same one again is no second step. */
@@ -83,10 +78,11 @@ export const nemoRoutes: ProtocolRoutes = {
 /** Mean rewards of rollouts, of all and of each task, under NeMo-Gym's names. */
 function aggregateMetrics({ verify_responses: rollouts }: z.infer<typeof metricsBody>) {
   const byTask = new Map<unknown, number[]>();
-  for (const { reward, [TASK]: task } of rollouts) byTask.set(task, [...(byTask.get(task) ?? []), reward]);
-  const mean = (values: readonly number[]) =>
-    values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
-  const all = { 'mean/reward': mean(rollouts.map(({ reward }) => reward)) };
+  for (const { reward, [TASK]: task } of rollouts) {
+    byTask.set(task, byTask.get(task) ?? []);
+    byTask.get(task)!.push(reward);
+  }
+  const all = { 'mean/reward': rollouts.length === 0 ? null : mean(rollouts.map(({ reward }) => reward)) };
   const groups = [...byTask].map(([task, rewards]) => ({ [TASK]: task ?? null, 'mean/reward': mean(rewards) }));
   return { group_level_metrics: groups, agent_metrics: all, key_metrics: all };
 }
@@ -182,7 +178,7 @@ function actionOfResponse(served: Servable, response: Response): Action {
   if (actions.length > 1) {
     const turns = actions as readonly ToolsAction[];
     if (faceOf(served).acts !== 'turn' || turns.some(({ toolCalls }) => toolCalls === undefined)) {
-      throw reverieError('REQUEST_INVALID', { problem: 'that tool is called alone in a turn; none was called' });
+      throw requestInvalid('that tool is called alone in a turn; none was called');
     }
     return { content: null, toolCalls: turns.flatMap(({ toolCalls }) => toolCalls ?? []) };
   }
@@ -190,7 +186,7 @@ function actionOfResponse(served: Servable, response: Response): Action {
   const text = messages
     .flatMap(({ content }) => (typeof content === 'string' ? [content] : (content ?? []).map(({ text = '' }) => text)))
     .join('');
-  if (text.trim() === '') throw reverieError('REQUEST_INVALID', { problem: 'say something or call a tool' });
+  if (text.trim() === '') throw requestInvalid('say something or call a tool');
   return actionInText(served, text);
 }
 
@@ -198,7 +194,7 @@ function argumentsIn(name: string, text: string): unknown {
   try {
     return parseJson(text.trim() === '' ? '{}' : text);
   } catch (error) {
-    throw reverieError('REQUEST_INVALID', { problem: `arguments of ${name}: ${(error as Error).message}` }, error);
+    throw requestInvalid(`arguments of ${name}: ${(error as Error).message}`, error);
   }
 }
 
@@ -219,7 +215,7 @@ export function actionInText(served: Servable, written: string): Action {
   if (acts === 'line') return decodeAction(served, marked);
   const [numbers] = NUMBERS.exec(marked) ?? NUMBER.exec(marked) ?? [];
   if (numbers === undefined) {
-    throw reverieError('REQUEST_INVALID', { problem: 'an action is a list of numbers, such as [0.5]' });
+    throw requestInvalid('an action is a list of numbers, such as [0.5]');
   }
   return decodeAction(served, parseJson(numbers.replace(/^\+/, '')));
 }

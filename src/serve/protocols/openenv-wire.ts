@@ -214,7 +214,9 @@ function toolsWire(served: Servable): EnvWire {
     tools,
     decode(data, at) {
       const { tool_name: name, arguments: given } = checkedMessage(callAction, data, at);
-      return name === say.name ? spoken(given, at) : calling(name, given);
+      if (name === say.name) return { content: checkedMessage(saying, given, [...at, 'arguments']).content };
+      // An empty id is replaced by one of the episode's own.
+      return { content: null, toolCalls: [{ id: '', name, arguments: given }] } as ToolsAction;
     },
     observe(turn, done) {
       if (done === undefined) {
@@ -229,16 +231,7 @@ function toolsWire(served: Servable): EnvWire {
   };
 }
 
-function calling(name: string, given: Record<string, unknown>): ToolsAction {
-  // An empty id is replaced by one of the episode's own.
-  return { content: null, toolCalls: [{ id: '', name, arguments: given }] } as ToolsAction;
-}
-
 const saying = z.strictObject({ content: z.string().refine((text) => text.trim() !== '', 'Say something') });
-
-function spoken(given: unknown, at: readonly string[]): ToolsAction {
-  return { content: checkedMessage(saying, given, [...at, 'arguments']).content };
-}
 
 /** After reset; or the last turn again, where the episode resumes from a snapshot. */
 function begun({ observation: seen }: Turn) {

@@ -9,9 +9,9 @@ import { ReverieError, reverieError } from '../../core/errors.js';
 import type { Servable } from '../../run/servable.js';
 import type { Owner, ResetRequest, Turn } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
-import { environmentOf, resetOf } from '../core/tasks.js';
+import { environmentOf, resetOf, taskFields } from '../core/tasks.js';
 import { jsonSchema, openApiDocument, type ProtocolContext, type ProtocolRoutes } from '../http/openapi.js';
-import { parseJson, tellDetail } from '../http/requests.js';
+import { type JsonLimits, parseJson, tellDetail } from '../http/requests.js';
 import { type FrameHandlers, serveFrames } from '../http/sockets.js';
 import { nativeDescriptions } from './native.js';
 import { checkedMessage, envWire, fieldInvalid, MessageInvalid } from './openenv-wire.js';
@@ -93,19 +93,16 @@ function replyOf({ reward, terminated, truncated }: Turn, observation: Readonly<
 
 // What may stand in a reset: the reference's seed and episode_id, and which task is begun.
 
-const text = z.string().max(255).nullish();
-const whole = z.int().min(0).nullish();
+const { seed, ...place } = taskFields;
+const { id: text } = place;
 
 const resetSchema = z.looseObject({
-  seed: whole,
+  seed,
   episode_id: text,
   /** By its id, or as the task routes tell it. */
   task: z.union([text, z.looseObject({ id: text })]),
   task_id: text,
-  id: text,
-  split: text,
-  index: whole,
-  from_snapshot: text,
+  ...place,
 });
 
 /** `taskId`, `task-id` and `Task_ID` are one. */
@@ -154,7 +151,7 @@ function serveOpenEnv(socket: WebSocket, request: FastifyRequest, served: Servab
   const handlers: FrameHandlers = {
     async answer(message, signal) {
       try {
-        const frame = readFrame(message);
+        const frame = readFrame(message, limits);
         if (frame.type === 'close') {
           setImmediate(() => socket.close(NORMAL));
           return undefined;
@@ -201,10 +198,10 @@ class FrameRefused extends Error {
 }
 
 /** @throws FrameRefused, MessageInvalid */
-function readFrame(frame: string): Frame {
+function readFrame(frame: string, limits: JsonLimits): Frame {
   let message: unknown;
   try {
-    message = parseJson(frame);
+    message = parseJson(frame, limits);
   } catch (error) {
     throw new FrameRefused('INVALID_JSON', `Invalid JSON: ${(error as Error).message}`);
   }

@@ -12,7 +12,7 @@ import { type Owner, type Turn, unguessable } from '../core/session-contract.js'
 import type { Sessions } from '../core/sessions.js';
 import { encodeInfo, environmentOf, publicInfo, resetOf } from '../core/tasks.js';
 import type { ProtocolContext, ProtocolRoutes } from '../http/openapi.js';
-import { checkedBody, tellDetail } from '../http/requests.js';
+import { checkedBody, requestInvalid, tellDetail } from '../http/requests.js';
 import { actionOfCall, type GivenCall, observationText, offeredTools, openingOf, pythonTools } from './tools.js';
 
 // What clients send. Their Python models write null for what is not given.
@@ -61,7 +61,7 @@ export function makeOrsRoutes(pingSeconds = 10): ProtocolRoutes {
         // aiohttp, which the clients are built on, says of a POST without a body that it is of this type.
         const type = 'application/octet-stream';
         scope.addContentTypeParser(type, { parseAs: 'buffer' }, async (_request: FastifyRequest, body: Buffer) => {
-          if (body.length > 0) throw reverieError('REQUEST_INVALID', { problem: 'a body is JSON here' });
+          if (body.length > 0) throw requestInvalid('a body is JSON here');
         });
         tellDetail(scope);
         sessionRoutes(scope, context);

@@ -12,6 +12,7 @@ import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
 import type { Action, Turn } from '../core/session-contract.js';
 import { decodeAction } from '../core/tasks.js';
+import { requestInvalid } from '../http/requests.js';
 
 export interface GivenCall {
   /** The protocol's own, where it has one; else the episode gives one. */
@@ -38,8 +39,7 @@ export function offeredTools(served: Servable): readonly OfferedTool[] {
  */
 export function actionOfCall(served: Servable, call: GivenCall): Action {
   const read = argumentsSchema.safeParse(call.arguments);
-  if (!read.success)
-    throw reverieError('REQUEST_INVALID', { problem: `arguments of ${call.name}: expected an object` });
+  if (!read.success) throw requestInvalid(`arguments of ${call.name}: expected an object`);
   const { data } = read;
   const { acts, lineOf } = faceOf(served);
   if (acts === 'turn') return toolsAction(served, call, data as JsonObject);
@@ -54,7 +54,7 @@ function toolsAction(served: Servable, { id = '', name }: GivenCall, given: Json
   if (name !== sayToolOf(served).name) return { content: null, toolCalls: [{ id, name, arguments: given }] };
   const { content } = given;
   if (typeof content === 'string' && content.trim() !== '') return { content };
-  throw reverieError('REQUEST_INVALID', { problem: 'content: expected a text that is not empty' });
+  throw requestInvalid('content: expected a text that is not empty');
 }
 
 /** Whether a tool, not the protocol, said that a call failed. */

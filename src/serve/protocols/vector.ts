@@ -13,12 +13,13 @@ import { reverieError } from '../../core/errors.js';
 import { contains, describeSpace, rowSize } from '../../env/space-values.js';
 import { faceOf } from '../../kinds/registry.js';
 import { type EnvironmentMaker, environmentMaker, type Servable } from '../../run/servable.js';
+import { printOf } from '../core/session.js';
 import { type Owner, type SlotLease, unguessable } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
 import { environmentOf } from '../core/tasks.js';
 import { BatchingModel } from '../hosts/batching-model.js';
 import type { ProtocolContext, RouteDescription } from '../http/openapi.js';
-import { checkedBody } from '../http/requests.js';
+import { checkedBody, requestInvalid } from '../http/requests.js';
 
 const ROWS_TYPE = 'application/vnd.reverie.rows';
 /** Rows of one question to a model, at most. */
@@ -105,7 +106,10 @@ class VectorTable {
 
   private reap(): void {
     const before = Date.now() - this.sessions.limits.idleSeconds * 1000;
-    for (const one of this.vectors.values()) if (!one.busy && one.lastUsedAt < before) void this.close(one);
+    for (const one of this.vectors.values()) {
+      if (one.busy || one.lastUsedAt >= before) continue;
+      this.close(one).catch((error: Error) => process.emitWarning(error));
+    }
   }
 }
 
@@ -133,7 +137,9 @@ class VectorSession {
   private readonly wasSeeded: Uint8Array;
   private pending = 0;
   private queue: Promise<unknown> = Promise.resolve();
-  private readonly answers = new LRUCache<string, Promise<Buffer>>({ max: REMEMBERED });
+  private readonly answers = new LRUCache<string, { readonly print: string; readonly answer: Promise<Buffer> }>({
+    max: REMEMBERED,
+  });
 
   /** @param environments  one a row, of the same spaces; closed by `close` */
   constructor(
@@ -160,7 +166,7 @@ class VectorSession {
    * @param seeds  by row; one without a seed goes on in its stream, or gets its number where it never had one
    */
   reset(seeds: readonly (number | null)[] | undefined, requestId?: string): Promise<Buffer> {
-    return this.once(requestId, async () => {
+    return this.once('reset', seeds, requestId, async () => {
       const begun = await all(this.environments.map((_, row) => this.begin(row, seeds?.[row] ?? undefined)));
       return frameOf(begun);
     });
@@ -173,7 +179,7 @@ class VectorSession {
    *   all rows must be reset.
    */
   step(action: Float32Array, requestId?: string): Promise<Buffer> {
-    return this.once(requestId, async () => {
+    return this.once('step', action, requestId, async () => {
       this.requireActions(action);
       this.lease.takeSteps(this.rows);
       const results: Later<StepResult<Float32Array>>[] = [];
@@ -206,8 +212,8 @@ class VectorSession {
 
   async close(): Promise<void> {
     await this.queue;
-    await Promise.all(this.environments.map((environment) => environment.close()));
-    this.lease.release();
+    // An environment that fails as it is closed is no reason to keep its slots.
+    await Promise.all(this.environments.map(async (environment) => environment.close())).finally(this.lease.release);
   }
 
   /** A reset in the form of a step: reward 0, and nothing ended. */
@@ -238,19 +244,24 @@ class VectorSession {
     return action.subarray(row * this.actionDim, (row + 1) * this.actionDim);
   }
 
-  private once(requestId: string | undefined, work: () => Promise<Buffer>): Promise<Buffer> {
-    const known = requestId === undefined ? undefined : this.answers.get(requestId);
-    if (known !== undefined) return known;
+  /** @throws REQUEST_CONFLICT where another request had this id */
+  private once(kind: string, content: unknown, id: string | undefined, work: () => Promise<Buffer>): Promise<Buffer> {
+    const asked = id === undefined ? undefined : { id, print: printOf(kind, content) };
+    const known = asked && this.answers.get(asked.id);
+    if (known !== undefined) {
+      if (known.print !== asked?.print) throw reverieError('REQUEST_CONFLICT', { id });
+      return known.answer;
+    }
     this.pending++;
     const answer = this.queue.then(work).finally(() => {
       this.pending--;
       this.lastUsedAt = Date.now();
     });
     this.queue = answer.catch(() => {});
-    if (requestId !== undefined) {
-      this.answers.set(requestId, answer);
+    if (asked !== undefined) {
+      this.answers.set(asked.id, { print: asked.print, answer });
       // What failed may be tried again.
-      answer.catch(() => this.answers.delete(requestId));
+      answer.catch(() => this.answers.delete(asked.id));
     }
     return answer;
   }
@@ -334,21 +345,19 @@ function wireVector({ id, env, rows, mode, obsDim, actionDim, transitions }: Vec
   return { id, env, num_envs: rows, autoreset_mode: mode, obs_dim: obsDim, action_dim: actionDim, transitions };
 }
 
-function invalid(problem: string) {
-  return reverieError('REQUEST_INVALID', { problem });
-}
-
 /** @throws REQUEST_INVALID */
 function seedsOf({ rows }: VectorSession, { seed: first, seeds }: z.output<typeof resetBody>) {
-  if (seeds !== undefined && seeds.length !== rows) throw invalid(`seeds: ${seeds.length} values for ${rows} rows`);
+  if (seeds !== undefined && seeds.length !== rows)
+    throw requestInvalid(`seeds: ${seeds.length} values for ${rows} rows`);
   return seeds ?? (first === undefined ? undefined : Array.from({ length: rows }, (_, row) => first + row));
 }
 
 /** @throws REQUEST_INVALID */
 function actionsIn(body: unknown, { rows, actionDim }: VectorSession): Float32Array {
   const wanted = `${rows} rows of ${actionDim} float32, ${4 * rows * actionDim} bytes of ${ROWS_TYPE}, are needed`;
-  if (!Buffer.isBuffer(body)) throw invalid(`action: ${wanted}`);
-  if (body.byteLength !== 4 * rows * actionDim) throw invalid(`action: ${body.byteLength} bytes where ${wanted}`);
+  if (!Buffer.isBuffer(body)) throw requestInvalid(`action: ${wanted}`);
+  if (body.byteLength !== 4 * rows * actionDim)
+    throw requestInvalid(`action: ${body.byteLength} bytes where ${wanted}`);
   // A view needs its offset to be a multiple of four, which that of a network buffer need not be.
   const whole = body.byteOffset % 4 === 0 ? body : Uint8Array.from(body);
   return new Float32Array(whole.buffer as ArrayBuffer, whole.byteOffset, rows * actionDim);

@@ -1,7 +1,7 @@
 // A server of OpenEnv as `reverie validate` sees it: what it declares, and sessions over its WebSocket.
 
 import { fetch } from 'undici';
-import type { JsonObject } from '../../core/canonical-json.js';
+import { isJsonObject, type JsonObject } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import type { OpenEnvSocket } from '../../env/servers/openenv.js';
 
@@ -98,7 +98,7 @@ export class Player {
 
   async state(): Promise<JsonObject> {
     const { type, data } = await this.ask({ type: 'state' });
-    if (type === 'state' && isObject(data)) return data;
+    if (type === 'state' && isJsonObject(data)) return data;
     throw new CheckFailed(`state is answered ${JSON.stringify({ type, data })}`);
   }
 
@@ -110,7 +110,7 @@ export class Player {
   private async turn(frame: object): Promise<Reply> {
     const { type, data } = await this.ask(frame);
     if (type === 'error') return { observation: {}, reward: null, done: false, error: JSON.stringify(data) };
-    if (type !== 'observation' || !isObject(data) || !isObject(data['observation'])) {
+    if (type !== 'observation' || !isJsonObject(data) || !isJsonObject(data['observation'])) {
       throw new CheckFailed(`${JSON.stringify(frame)} is answered ${JSON.stringify({ type, data })}`);
     }
     return { observation: data['observation'], reward: data['reward'], done: data['done'] === true };
@@ -125,15 +125,11 @@ export class Player {
   }
 }
 
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** @throws CheckFailed where schemas or tools cannot be had */
 export async function subjectAt(server: Server, options: ValidateOptions): Promise<Subject> {
   const { body } = await server.ask('/schema');
-  const { action, observation } = (isObject(body) ? body : {}) as Record<string, JsonObject>;
-  if (![action, observation].every(isObject))
+  const { action, observation } = (isJsonObject(body) ? body : {}) as Record<string, JsonObject>;
+  if (![action, observation].every(isJsonObject))
     throw new CheckFailed('GET /schema: no schemas of action and observation');
   // As verifiers tells environments of tools.
   const hasTools = ['Action', 'CallToolAction', 'ListToolsAction'].includes(String(action['title']));
@@ -149,7 +145,8 @@ function toolsOf(server: Server): Promise<Subject['tools']> {
   return server.connected(async (player) => {
     const { observation, error } = await player.step({ type: 'list_tools' });
     const { tools } = observation;
-    if (error === undefined && Array.isArray(tools)) return tools as unknown as Subject['tools'];
+    const isTool = (tool: unknown) => isJsonObject(tool) && isJsonObject(tool['input_schema']) && 'name' in tool;
+    if (error === undefined && Array.isArray(tools) && tools.every(isTool)) return tools as unknown as Subject['tools'];
     throw new CheckFailed(`list_tools before reset is answered ${error ?? JSON.stringify(observation).slice(0, 200)}`);
   });
 }

@@ -1,7 +1,7 @@
 // `reverie validate`: is it an environment that learning can stand on? Schemas, state, rewards; the same again for the same seed,
 // beside other sessions too; and rewards that are neither free nor written somewhere. After OpenEnv's runtime checks and its RFC 008.
 
-import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { concurrently } from '../../core/threads.js';
@@ -10,7 +10,6 @@ import type { AnyScenario } from '../../run/scenario.js';
 import { startServer } from '../server.js';
 import {
   CheckFailed,
-  isObject,
   NotChecked,
   type Player,
   type Reply,
@@ -358,8 +357,11 @@ async function concurrency(subject: Subject): Promise<string> {
     episodes.push({ reset, actions, alone: await playAlone(server, reset, actions) });
   }
   for (let round = 0; round < ROUNDS; round++) {
-    const players = await concurrently(episodes, SESSIONS, () => server.connect());
+    const players: Player[] = [];
     try {
+      await concurrently(episodes, SESSIONS, async (_, i) => {
+        players[i] = await server.connect();
+      });
       const seen = await concurrently(episodes, SESSIONS, async ({ reset, actions }, i) => {
         const id = `session-${i}`;
         try {
@@ -433,7 +435,7 @@ async function noLeakage(subject: Subject): Promise<string> {
 /** Keys of all objects within a value. */
 function keysIn(value: Json): string[] {
   if (Array.isArray(value)) return value.flatMap(keysIn);
-  return isObject(value) ? [...Object.keys(value), ...Object.values(value).flatMap(keysIn)] : [];
+  return isJsonObject(value) ? [...Object.keys(value), ...Object.values(value).flatMap(keysIn)] : [];
 }
 
 /** In the order of the report; each answers what was seen where it passed, and throws CheckFailed or NotChecked. */

@@ -1,6 +1,7 @@
 // Whole episodes in simulations whose errors were put in by hand: how long they keep to what happened, and what they reward.
 
 import { describe, expect, it } from 'vitest';
+import { reverieError } from '../../../src/core/errors.js';
 import { Rng } from '../../../src/core/rng.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
@@ -118,6 +119,16 @@ describe('reward and end', () => {
       },
     });
   }
+
+  it('leave open for real what a judge does not answer', async () => {
+    const rubric = { ...domain.tasks[0], verifier: { rubric: ['It is polite.'] } };
+    const simulated = new SimulatedEpisodes({
+      ...{ count: 1, domain: { ...domain, tasks: [rubric] }, seed: 3 },
+      run: ({ row, task }) => episode(rulesResponder(domain), row, task),
+      decide: () => Promise.reject(reverieError('LLM_TIMEOUT', { url: 'x', tries: 1, problem: 'slow' })),
+    });
+    expect(await simulated.chunk(0)).toMatchObject([{ answered: true, real: null, endState: true }]);
+  });
 
   it('find verdicts that were turned round', async () => {
     const finding = await findingOf(toolsRewardEnd(judgedOf({ simulated: turned(0.3) })));

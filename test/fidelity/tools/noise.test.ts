@@ -104,6 +104,25 @@ describe.each(Object.keys(COINS))('where %s tosses a coin', (who) => {
   });
 });
 
+it('of judge and world is none where the user itself does what is wanted', async () => {
+  const lending = { name: 'lend_book', arguments: { member_id: 'M1', book_id: 'B1' } };
+  const user: UserSimulator = {
+    version: 'does it',
+    open: () => ({ content: 'Wait.', done: false, cost: NO_COST }),
+    reply: ({ calls = [] }) =>
+      calls.length === 0
+        ? { content: '', done: false, calls: [lending], cost: NO_COST }
+        : { content: 'It is mine, it is due on 2030-03-22.', done: true, cost: NO_COST },
+  };
+  const agent: ToolsPolicy = { version: 'waits', act: () => ({ action: { content: 'Yes?' }, cost: NO_COST }) };
+  const asked = { verifier: { assert: [{ path: '/books/B1/lentTo', equals: 'M1' }] } };
+  const tasks = domain.tasks.map((task) => ({ ...task, ...asked }));
+  const of = { ...domain, userTools: domain.tools, tasks };
+  const { estimates } = await noiseOf({ user, agent, domain: of, responder: rulesResponder(of) }, 1);
+  expect(estimates.reward.value).toBe(1);
+  expect([estimates.judge.value, estimates.world.value]).toEqual([0, 0]);
+});
+
 it('is not known where nothing is played again, and says so', async () => {
   const { finding, estimates } = await noiseOf(COINS.world(), 0);
   expect([estimates.total.value, finding.section.missing]).toEqual([null, expect.stringMatching(/not known/)]);

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { hashOfToken } from '../../../src/serve/http/access.js';
+import { sha256 } from '../../../src/core/canonical-json.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { serveScenarios } from '../running-server.js';
 import { postJson, send } from './raw-client.js';
@@ -11,7 +11,7 @@ const ALICE = 'alice-0123456789abcdef';
 const BOB = 'bob-0123456789abcdef';
 const BOSS = 'boss-0123456789abcdef';
 const entry = (owner: string, token: string, quota = {}) => {
-  return { owner, operator: owner === 'boss', quota, sha256: hashOfToken(token) };
+  return { owner, operator: owner === 'boss', quota, sha256: sha256(token) };
 };
 const TOKENS = [entry('alice', ALICE, { sessions: 3 }), entry('bob', BOB), entry('boss', BOSS)];
 
@@ -74,7 +74,7 @@ describe('a token', () => {
   });
 
   it('that is wrong lets nobody in, and is not repeated', async () => {
-    for (const token of [BOB.slice(0, -1), `${BOB}x`, hashOfToken(BOB), 'x'.repeat(10_000)]) {
+    for (const token of [BOB.slice(0, -1), `${BOB}x`, sha256(BOB), 'x'.repeat(10_000)]) {
       const { status, body, text } = await send(`${closed.url}/v1/environments`, { headers: bearer(token) });
       expect([status, body.error.code]).toEqual([401, 'TOKEN_WRONG']);
       expect(text).not.toContain(token);

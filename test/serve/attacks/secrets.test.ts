@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { hashOfToken } from '../../../src/serve/http/access.js';
+import { sha256 } from '../../../src/core/canonical-json.js';
 import { makeLog, type RunningServer } from '../../../src/serve/index.js';
 import { recordingStream } from '../../run/streams.js';
 import { temporaryFolder } from '../../temporary-folder.js';
@@ -18,7 +18,7 @@ const SECRETS = [
   'cookie-of-a-client',
   'password-in-a-form',
   'query-of-a-client',
-  hashOfToken(TOKEN),
+  sha256(TOKEN),
 ];
 
 const folder = temporaryFolder('secrets');
@@ -29,7 +29,7 @@ let server: RunningServer;
 beforeAll(async () => {
   server = await serveScenarios(['pendulum', 'helpdesk'], {
     folder,
-    tokens: [{ owner: 'boss', operator: true, quota: {}, sha256: hashOfToken(TOKEN) }],
+    tokens: [{ owner: 'boss', operator: true, quota: {}, sha256: sha256(TOKEN) }],
     logger: makeLog({ to: log, level: 'debug' }),
   });
 });

@@ -139,6 +139,16 @@ describe('quotas', () => {
     table.open({ owner });
   });
 
+  it('count slots that are waited for, and no more once the wait is over', async () => {
+    const table = tableOf({ slots: 2, slotWaitSeconds: 0.02 }, {}, { sessions: 3 });
+    const { id } = table.open({ owner });
+    await table.reset(id, {}, owner);
+    const waiting = table.holdSlots(2, owner);
+    await expect(table.holdSlots(1, owner)).rejects.toEqual(code('QUOTA_EXCEEDED'));
+    await expect(waiting).rejects.toEqual(code('CAPACITY_REACHED'));
+    (await table.holdSlots(1, owner)).release();
+  });
+
   it('bound steps a minute', async () => {
     const table = tableOf({}, { length: 10 }, { stepsPerMinute: 2 });
     const { id } = table.open({ owner });

@@ -1,8 +1,9 @@
 // Sessions that outlive their server: written down before they are answered, there again afterwards.
 
+import { once } from 'node:events';
 import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { SessionStore } from '../../../src/serve/core/session-store.js';
 import { openSessions, type Sessions } from '../../../src/serve/core/sessions.js';
 import type { QuotaLimits } from '../../../src/serve/index.js';
@@ -70,6 +71,18 @@ it('know nothing of a step that came too late', async () => {
   await table.snapshot(id, owner);
   table = await restarted();
   expect((await table.step(id, { action: 'add 1', requestId: 'x' }, owner)).observation).toBe(expected[1]);
+});
+
+it('are closed when idle even where that cannot be written, which is warned of', async () => {
+  const table = await openSessions([servedCounter()], { persist: folder, limits: { idleSeconds: 0.01 } });
+  open.push(table);
+  const failing = vi.spyOn(SessionStore.prototype, 'forget').mockRejectedValue(new Error('disk full'));
+  const [warned, kinds] = [once(process, 'warning'), [] as string[]];
+  table.events.on('event', ({ kind }) => kinds.push(kind));
+  table.open({ owner });
+  expect((await warned)[0].message).toBe('disk full');
+  expect([kinds, table.counts.open]).toEqual([['opened', 'closed'], 0]);
+  failing.mockRestore();
 });
 
 it('are closed where their environment has changed, or is served no more', async () => {

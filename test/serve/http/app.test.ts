@@ -6,7 +6,8 @@ import { WebSocket } from 'ws';
 import type { Sessions } from '../../../src/serve/core/sessions.js';
 import { makeApp } from '../../../src/serve/http/app.js';
 import type { ProtocolRoutes } from '../../../src/serve/http/openapi.js';
-import { serveFrames } from '../../../src/serve/http/sockets.js';
+import { HTTP_LIMITS } from '../../../src/serve/http/requests.js';
+import { type FrameHandlers, serveFrames } from '../../../src/serve/http/sockets.js';
 import { makeLog } from '../../../src/serve/observe/log.js';
 import { recordingStream } from '../../run/streams.js';
 
@@ -28,11 +29,12 @@ const broken: ProtocolRoutes = {
       return circle;
     });
     app.get('/broken/frames', { websocket: true }, (socket, request) => {
-      serveFrames(socket, request, {
+      const handlers: FrameHandlers = {
         answer: async (text) => (text === 'fine' ? 'fine' : Promise.reject(new Error(SECRET))),
         failure: ({ code }) => code,
         left: () => Promise.reject(new Error('leaving failed')),
-      });
+      };
+      serveFrames(socket, request, handlers, HTTP_LIMITS);
     });
     app.get('/broken/socket', { websocket: true }, async () => Promise.reject(new Error(SECRET)));
   },

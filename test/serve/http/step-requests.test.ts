@@ -3,7 +3,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashOfToken } from '../../../src/serve/http/access.js';
+import { sha256 } from '../../../src/core/canonical-json.js';
 import { makeLog, type RunningServer } from '../../../src/serve/index.js';
 import { type RecordingStream, recordingStream } from '../../run/streams.js';
 import { send } from '../attacks/raw-client.js';
@@ -28,8 +28,8 @@ function statusesIn(said: string): number[] {
 }
 
 const TOKENS = [
-  { owner: 'alice', operator: true, quota: { stepsPerMinute: 1e9 }, sha256: hashOfToken(TOKEN) },
-  { owner: 'few', operator: false, quota: { stepsPerMinute: 2 }, sha256: hashOfToken(FEW) },
+  { owner: 'alice', operator: true, quota: { stepsPerMinute: 1e9 }, sha256: sha256(TOKEN) },
+  { owner: 'few', operator: false, quota: { stepsPerMinute: 2 }, sha256: sha256(FEW) },
 ];
 
 describe.each([

@@ -2,7 +2,8 @@ import { timingSafeEqual } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { hashOfToken, readTokens, Tokens, tokenIn } from '../../../src/serve/http/access.js';
+import { sha256 } from '../../../src/core/canonical-json.js';
+import { readTokens, Tokens, tokenIn } from '../../../src/serve/http/access.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 
 vi.mock('node:crypto', async (load) => {
@@ -14,20 +15,20 @@ const folder = temporaryFolder('tokens');
 const ALICE = 'alice-0123456789abcdef';
 
 function file(content: string): string {
-  const path = join(folder, `${hashOfToken(content).slice(0, 8)}.yaml`);
+  const path = join(folder, `${sha256(content).slice(0, 8)}.yaml`);
   writeFileSync(path, content);
   return path;
 }
 
 describe('tokens', () => {
   const tokens = new Tokens([
-    { owner: 'alice', operator: false, quota: { sessions: 2 }, sha256: hashOfToken(ALICE) },
-    { owner: 'bob', operator: true, quota: {}, sha256: hashOfToken('bob-0123456789abcdef') },
+    { owner: 'alice', operator: false, quota: { sessions: 2 }, sha256: sha256(ALICE) },
+    { owner: 'bob', operator: true, quota: {}, sha256: sha256('bob-0123456789abcdef') },
   ]);
 
   it('are found whole alone', () => {
     expect(tokens.find(ALICE)).toEqual({ owner: 'alice', operator: false, quota: { sessions: 2 } });
-    for (const wrong of ['', ALICE.slice(0, -1), `${ALICE} `, ALICE.toUpperCase(), hashOfToken(ALICE)]) {
+    for (const wrong of ['', ALICE.slice(0, -1), `${ALICE} `, ALICE.toUpperCase(), sha256(ALICE)]) {
       expect(tokens.find(wrong)).toBeUndefined();
     }
   });
@@ -50,7 +51,7 @@ describe('a token file', () => {
   token: ${ALICE}
   quota: { sessions: 4, stepsPerMinute: 10 }
 - name: grafana
-  sha256: ${hashOfToken('grafana-0123456789')}
+  sha256: ${sha256('grafana-0123456789')}
   operator: true
 `);
     expect(readTokens(path, undefined)).toEqual([
@@ -58,9 +59,9 @@ describe('a token file', () => {
         owner: 'alice',
         operator: false,
         quota: { sessions: 4, stepsPerMinute: 10 },
-        sha256: hashOfToken(ALICE),
+        sha256: sha256(ALICE),
       },
-      { owner: 'grafana', operator: true, quota: {}, sha256: hashOfToken('grafana-0123456789') },
+      { owner: 'grafana', operator: true, quota: {}, sha256: sha256('grafana-0123456789') },
     ]);
     expect(readTokens(path, 'one-more-0123456789').at(-1)).toMatchObject({ owner: 'default', operator: true });
   });

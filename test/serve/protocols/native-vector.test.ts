@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeEnvironment } from '../../../src/env/environments.js';
 import { loadAnyScenario } from '../../../src/run/scenario.js';
+import type { Servable } from '../../../src/run/servable.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { ask, serveScenarios } from '../running-server.js';
 
@@ -106,6 +108,34 @@ describe('a vector session', () => {
     await close(vector);
     expect(server.sessions.counts.active).toBe(0);
     expect((await ask(vector)).body.error.code).toBe('SESSION_UNKNOWN');
+  });
+
+  it('answers a repeated request as before, and refuses another under its id', async () => {
+    const vector = await opened({ num_envs: 2 });
+    await reset(vector, { seed: 1 });
+    const first = await step(vector, [0.5, 0], 'a');
+    expect(await step(vector, [0.5, 0], 'a')).toEqual(first);
+    expect((await ask(vector)).body.transitions).toBe(2);
+    await expect(step(vector, [0, 0], 'a')).rejects.toMatchObject(refused('REQUEST_CONFLICT'));
+    await expect(reset(vector, { request_id: 'a' })).rejects.toMatchObject(refused('REQUEST_CONFLICT'));
+    await close(vector);
+  });
+
+  it('gives its slots back even where an environment fails as it is closed', async () => {
+    const failing: Servable = {
+      ...server.sessions.environments.get('pendulum')!,
+      ...{ name: 'failing', blueprint: undefined, close: async () => {} },
+      make: async () => {
+        const close = () => Promise.reject(new Error('no'));
+        return Object.assign(await makeEnvironment({ id: 'pendulum' }), { close });
+      },
+    };
+    const own = await serveScenarios([], { environments: [failing] });
+    const { body } = await ask(`${own.url}/v1/vector`, { env: 'failing', num_envs: 2 });
+    expect(own.sessions.counts.active).toBe(2);
+    expect((await close(`${own.url}/v1/vector/${body.id}`)).status).toBe(500);
+    expect(own.sessions.counts.active).toBe(0);
+    await own.stop(0);
   });
 
   it('takes no step that is wrong anywhere', async () => {

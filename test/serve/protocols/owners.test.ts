@@ -1,7 +1,7 @@
 // A session is its owner's alone, whatever the protocol: to others it is as unknown as one that never was.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashOfToken } from '../../../src/serve/http/access.js';
+import { sha256 } from '../../../src/core/canonical-json.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { serveScenarios } from '../running-server.js';
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
     owner,
     operator: false,
     quota: { sessions: 3 },
-    sha256: hashOfToken(`token-of-${owner}`),
+    sha256: sha256(`token-of-${owner}`),
   }));
   server = await serveScenarios(['pendulum'], { tokens });
 });

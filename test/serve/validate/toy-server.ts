@@ -17,7 +17,8 @@ export type Defect =
   | 'shared-state'
   | 'pays-for-nothing'
   | 'solution-in-observation'
-  | 'task-broken';
+  | 'task-broken'
+  | 'tools-without-schema';
 
 const SHOTS = 5;
 const TASKS = 3;
@@ -44,7 +45,8 @@ class Session {
     return this.reply(null, false);
   }
 
-  step({ values: [aim] }: { values: number[] }) {
+  step({ type, values: [aim] = [0] }: { type?: string; values?: number[] }) {
+    if (type === 'list_tools') return { observation: { tools: [{ name: 'aim' }] }, reward: null, done: false };
     const { episode } = this;
     episode.steps++;
     const done = episode.steps === SHOTS;
@@ -89,6 +91,7 @@ export const PLANTED: readonly [defect: Defect, check: string, options?: ToyOpti
   ['pays-for-nothing', 'floor-gap'],
   ['solution-in-observation', 'no-leakage'],
   ['task-broken', 'declarations'],
+  ['tools-without-schema', 'schemas'],
 ];
 
 export interface ToyServer {
@@ -101,11 +104,13 @@ export interface ToyOptions {
   readonly tasks?: boolean;
   /** Sessions at once; any number unless given. */
   readonly capacity?: number;
+  /** Connections at once; more get no handshake. */
+  readonly connections?: number;
 }
 
 export async function toyServer(
   defects: readonly Defect[],
-  { tasks = true, capacity = Number.POSITIVE_INFINITY }: ToyOptions = {},
+  { tasks = true, capacity = Number.POSITIVE_INFINITY, connections = Number.POSITIVE_INFINITY }: ToyOptions = {},
 ): Promise<ToyServer> {
   const has = new Set(defects);
   const http = createServer(async (request, response) => {
@@ -113,7 +118,8 @@ export async function toyServer(
     const [status, answer] = routeOf(String(request.url), body, has, tasks);
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
   });
-  const sockets = new WebSocketServer({ server: http, path: '/ws' });
+  const verifyClient = () => sockets.clients.size < connections;
+  const sockets: WebSocketServer = new WebSocketServer({ server: http, path: '/ws', verifyClient });
   const shared = new Session(has);
   sockets.on('connection', (socket) => {
     if (sockets.clients.size > capacity) {
@@ -179,7 +185,7 @@ function schemas(has: ReadonlySet<Defect>) {
   const number = { type: 'number' };
   return {
     action: {
-      title: 'AimAction',
+      title: has.has('tools-without-schema') ? 'Action' : 'AimAction',
       type: 'object',
       properties: {
         values: { type: 'array', items: { ...number, minimum: -1, maximum: 6 }, minItems: 1, maxItems: 1 },

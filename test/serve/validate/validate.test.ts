@@ -37,6 +37,10 @@ describe('a sound server of somebody else', () => {
   });
 });
 
+it('a server of few connections has them all again for the next check', async () => {
+  expect(named(await toy([], { connections: 4 }), 'failed')).toEqual(['concurrency']);
+});
+
 describe('a defect is found by the check for it', () => {
   it.concurrent.each<[Defect, string, ToyOptions?]>(PLANTED)('%s: %s', async (defect, check, options) => {
     const report = await toy([defect], options);

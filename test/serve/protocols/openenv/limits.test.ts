@@ -6,6 +6,7 @@ import { afterEach, expect, it } from 'vitest';
 import type { SessionLimits } from '../../../../src/serve/core/limits.js';
 import { Sessions } from '../../../../src/serve/core/sessions.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
+import type { HttpLimits } from '../../../../src/serve/http/requests.js';
 import { openEnvRoutes } from '../../../../src/serve/protocols/openenv.js';
 import { barrier, type Hindrance, servedCounter } from '../../core/doubles.js';
 import { FramesClient } from './frames-client.js';
@@ -19,9 +20,9 @@ afterEach(async () => {
   }
 });
 
-async function serving(hinder?: Hindrance, limits: Partial<SessionLimits> = {}) {
+async function serving(hinder?: Hindrance, limits: Partial<SessionLimits> = {}, http: Partial<HttpLimits> = {}) {
   const sessions = new Sessions([servedCounter({ hinder })], { limits: { stepSeconds: 0.2, ...limits } });
-  const app = await makeApp({ sessions, protocols: [openEnvRoutes], version: '1' });
+  const app = await makeApp({ sessions, protocols: [openEnvRoutes], version: '1', limits: http });
   servers.push({ app, sessions });
   await app.listen({ host: '127.0.0.1', port: 0 });
   return { url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`, sessions };
@@ -61,6 +62,15 @@ it('a server that is full says so after the wait, in the words of the reference,
   await first.leave();
   await expect.poll(async () => (await second.ask(reset)).type).toBe('observation');
   await second.leave();
+});
+
+it('frames are held to the limits that the server was given', async () => {
+  const { url } = await serving(undefined, {}, { jsonDepth: 2 });
+  const client = await FramesClient.connect(url);
+  const { data } = await client.ask({ type: 'reset', data: { seed: 1, task: { id: 'x' } } });
+  expect(data).toMatchObject({ code: 'INVALID_JSON', message: expect.stringContaining('2 levels') });
+  expect((await client.ask(reset)).type).toBe('observation');
+  await client.leave();
 });
 
 it('a session that was closed says so to the next message, and only then closes the connection', async () => {
