@@ -5,6 +5,7 @@
 import type { OpenPhase } from '../core/progress.js';
 import type { EnvSpec } from '../env/environments.js';
 import { ROLLOUT_STEPS } from '../kinds/vector.js';
+import type { LearnerEntry } from '../rl/learners.js';
 import type { DiffusionOptions } from '../rl/synther.js';
 import { type HorizonSchedule, horizonSchedule } from '../synth/rollout/plan.js';
 import type { HeldOutReport, ModelPlace, ModelSection, Propagation } from '../worldmodel/dynamics.js';
@@ -111,27 +112,16 @@ export interface TrainingPorts<Run> {
 type AskedRounds = {
   readonly [Key in keyof RoundSettings]: Key extends AutoKey ? RoundSettings[Key] | 'auto' : RoundSettings[Key];
 };
-type AutoKey =
-  | 'initialRandomSteps'
-  | 'stepsPerRound'
-  | 'updatesPerStep'
-  | 'updatesPerRound'
-  | 'cyclesPerRound'
-  | 'evalEvery';
+type AutoKey = 'initialRandomSteps' | 'updatesPerStep' | `${'steps' | 'updates' | 'cycles'}PerRound` | 'evalEvery';
 
-interface RoundBody {
+/** A body, and who learns to move it. */
+interface RoundBody extends Pick<LearnerEntry, 'learnsFrom' | 'updatesPerStep'> {
   readonly obsDim: number;
   readonly actionDim: number;
-  /** What the learner learns from. */
-  readonly learnsFrom: 'replay' | 'rollouts';
-  /** Gradient steps a real step that its paper takes. */
-  readonly updatesPerStep?: number;
 }
 
-/** Gradient steps a real step of a learner whose paper is not about them: on real rows, and in a simulation, where MBPO takes twenty to forty. */
-const [UPDATES_ON_REAL_ROWS, UPDATES_IN_SIMULATION] = [1, 40];
-/** Gradient steps between two dreams. */
-const UPDATES_PER_CYCLE = 500;
+/** Gradient steps of a learner whose paper is not about them: a real step, a simulated one (MBPO takes twenty to forty), and between two dreams. */
+const [UPDATES_ON_REAL_ROWS, UPDATES_IN_SIMULATION, UPDATES_PER_CYCLE] = [1, 40, 500];
 
 /** Random steps for each element of an observation and an action; and of larger bodies in all, where published learners take 1,000 to 5,000. */
 const [STEPS_PER_ELEMENT, LEAST_RANDOM] = [20, 100];
@@ -148,7 +138,7 @@ export function resolveRounds(
   const elements = obsDim + actionDim;
   const random = elements > SMALL_BODY ? RANDOM_OF_LARGER : Math.max(LEAST_RANDOM, STEPS_PER_ELEMENT * elements);
   const initialRandomSteps = given(asked.initialRandomSteps, random);
-  const isReplayed = learnsFrom === 'replay';
+  const isReplayed = learnsFrom !== 'rollouts';
   const quarter = Math.min(MOST_ROUND, Math.max(LEAST_ROUND, 5 * Math.round(initialRandomSteps / 20)));
   const stepsPerRound = given(asked.stepsPerRound, isReplayed ? quarter : ROLLOUT_STEPS);
   const updatesPerRound = given(asked.updatesPerRound, (updatesPerStep ?? UPDATES_IN_SIMULATION) * stepsPerRound);

@@ -177,11 +177,8 @@ function settingsOf(context: JobContext, env: VectorEnvironment): TrainingSettin
   }
   const modelFolder = given ?? broughtModel(scenario);
   const dream = { ...config.rollout, model: config.model, refit, refitEvery, modelFolder, env: resolvedSpec(scenario) };
-  const { learnsFrom, updatesPerStep } = learners.get(config.rl.algorithm);
-  const train = resolveRounds(config.train, {
-    ...{ obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace), updatesPerStep },
-    learnsFrom: learnsFrom === 'rollouts' ? 'rollouts' : 'replay',
-  });
+  const [obsDim, actionDim] = [rowSize(env.observationSpace), rowSize(env.actionSpace)];
+  const train = resolveRounds(config.train, { obsDim, actionDim, ...learners.get(config.rl.algorithm) });
   return {
     ...{ scenario: config.name, seed, workers, fitWorkers: fitWorkers(context), device, train, eval: config.eval },
     dream: mode === 'dream' ? dream : undefined,

@@ -80,9 +80,9 @@ export async function warmStartArms(scenario: Scenario): Promise<Arm[]> {
   // Who plans in a model has none to plan in from scratch: SAC stands in its place.
   const arms = [arm(SCRATCH_ARM, ['train.mode=real', ...(own.learnsFrom === 'model' ? as('sac') : []), ...scratch])];
   for (const name of baselines.filter((one) => one !== rl.algorithm)) {
-    if (name !== 'many-updates') {
+    if (name !== 'many-updates')
       arms.push(arm(name, ['train.mode=real', ...scratch, 'train.updatesPerStep=auto', ...as(name)]));
-    } else if (own.learnsFrom === 'replay') {
+    else if (own.learnsFrom === 'replay') {
       // The rounds of the simulation, with the budget of the run from scratch.
       const budget = fromScratch['realSteps'] ?? train.realSteps;
       arms.push(arm(MANY_UPDATES_ARM, ['train.mode=dream', 'replay.realRatio=1', `train.realSteps=${budget}`]));
