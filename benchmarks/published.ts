@@ -79,7 +79,7 @@ const LEARNERS: Readonly<Record<string, Learner>> = {
   droq: {
     reference: 'SBX',
     budgets: { pendulum: 2_000, 'inverted-pendulum': 2_000, hopper: 10_000 },
-    seeds: { hopper: 1 },
+    seeds: { hopper: 0 },
     set: few('droq'),
   },
   simba: {
@@ -103,7 +103,7 @@ const LEARNERS: Readonly<Record<string, Learner>> = {
   redq: {
     reference: 'plain PyTorch, by its paper',
     budgets: { pendulum: 4_000, 'inverted-pendulum': 4_000, hopper: 10_000 },
-    seeds: { pendulum: 10, hopper: 1 },
+    seeds: { pendulum: 10, 'inverted-pendulum': 10, hopper: 1 },
     // A quarter of the paper's width: with ten critics of it an update of the reference takes fifty milliseconds.
     set: (budget) => [...few('redq')(budget), 'rl.hidden=[64, 64]'],
   },
