@@ -121,7 +121,7 @@ function resultOf(training: Training, context: JobContext, folder: string) {
     realStepsToThreshold: training.stepsToThreshold(),
     // A learner that was given has its own settings.
     learner: training.parts.before ? [] : decisionsOf(context.scenario.config.rl, training.parts.env),
-    rounds: Object.entries(training.settings.train).filter(([key]) => asked[key] === 'auto' && !idle.includes(key)),
+    rounds: Object.entries(training.settings.train).filter(([key, is]) => is !== asked[key] && !idle.includes(key)),
     ...(dream && { dream }),
     ...((isOffline || records.real > 0) && { records }),
     ...(generative && { generative }),
@@ -197,7 +197,7 @@ function trainReport(name: string, result: ReturnType<typeof resultOf>, random: 
         'model unused',
         `in ${dream.shutRounds} of ${dream.rounds} rounds: ${dream.shutBecause}`,
       ],
-    ...result.rounds.map(([key, value]): Fact => [`train.${key}`, `${value}: by the body`]),
+    ...result.rounds.map(([key, value]): Fact => [`train.${key}`, `${value}: by body and learner`]),
     ...result.learner.map(({ key, value, reason }): Fact => [`rl.${key}`, `${[value].flat().join(', ')}: ${reason}`]),
     ...(dream?.settings ?? [])
       .filter(({ reason }) => reason !== 'pinned')

@@ -51,8 +51,8 @@ describe('PPO in the real environment', () => {
     // Four rollouts of 250 rows, two epochs of three batches each.
     expect(result.updates).toBe(4 * 2 * 3);
     expect(result.syntheticSteps).toBe(0);
-    // It takes no random steps.
-    expect(result.rounds.map(([key]) => key)).not.toContain('initialRandomSteps');
+    // It takes no random steps, and what has no effect is not told.
+    expect(result.rounds).toEqual([]);
     const manifest = JSON.parse(readFileSync(at('learner', 'manifest.json'), 'utf8'));
     expect(manifest).toMatchObject({ kind: 'ppo', gradientSteps: result.updates });
     expect(manifest.learnedFrom).toMatchObject({ realSteps: 1000, syntheticSteps: result.syntheticSteps });
@@ -135,6 +135,15 @@ it('takes a fraction of an update a step, however short its rounds are', async (
     set: [...set, 'train.initialRandomSteps=200', 'train.evalEvery=300'],
   });
   expect(result.updates).toBe(25);
+});
+
+it('takes the updates of the learner, and tells them', async () => {
+  const set = ['train.mode=real', 'rl.algorithm=simba', 'train.realSteps=210', 'train.initialRandomSteps=200'];
+  const options = { scenario: 'pendulum', profile: 'smoke', seed: 3, out: join(folder, 'paper') };
+  const result = await train({ ...options, set: [...set, 'train.updatesPerStep=auto', 'train.stepsPerRound=10'] });
+  expect(result.updates).toBe(100);
+  expect(result.rounds).toContainEqual(['updatesPerStep', 10]);
+  expect(result.rounds.map(([, value]) => value)).not.toContain('auto');
 });
 
 describe('PETS', () => {
