@@ -153,9 +153,9 @@ const trainKeys = z.strictObject({
     'Real steps between refits of the model, in whole rounds; `auto`: once a tenth of the rows is new, or 250, or the model is worse on new rows than it was.',
   ),
   refit: oneOf(['continue', 'anew'], 'Refit from the last weights, or from scratch (slower, better on little data).'),
-  updatesPerStep: orAuto(from0).describe("Gradient updates a real step, in real mode; `auto`: its paper's, or 1."),
+  updatesPerStep: orAuto(from0).describe("Updates a real step, in real mode; `auto`: as in the learner's paper, or 1."),
   updatesPerRound: orAuto(count).describe(
-    'Gradient updates after each round of dreaming, in dream mode, and of a round offline; `auto`: 40 a real step, but `redq` and `droq` 20 and `simba` 10.',
+    "Gradient updates of a round, in dream mode or offline; `auto`: as in the learner's paper, or 40 a real step.",
   ),
   offlineUpdates: positive
     .default(50_000)

@@ -121,7 +121,7 @@ function resultOf(training: Training, context: JobContext, folder: string) {
     realStepsToThreshold: training.stepsToThreshold(),
     // A learner that was given has its own settings.
     learner: training.parts.before ? [] : decisionsOf(context.scenario.config.rl, training.parts.env),
-    rounds: Object.entries(training.settings.train).filter(([key, is]) => is !== asked[key] && !idle.includes(key)),
+    rounds: Object.entries(training.settings.train).filter(([key, now]) => now !== asked[key] && !idle.includes(key)),
     ...(dream && { dream }),
     ...((isOffline || records.real > 0) && { records }),
     ...(generative && { generative }),
