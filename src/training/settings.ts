@@ -120,7 +120,7 @@ interface RoundBody extends Pick<LearnerEntry, 'learnsFrom' | 'updatesPerStep'> 
   readonly actionDim: number;
 }
 
-/** Gradient steps of a learner whose paper is not about them: a real step, a simulated one (MBPO takes twenty to forty), and between two dreams. */
+/** Gradient steps a real step, where the paper is not about them: on real rows, in a simulation (MBPO takes twenty to forty). Those between two dreams. */
 const [UPDATES_ON_REAL_ROWS, UPDATES_IN_SIMULATION, UPDATES_PER_CYCLE] = [1, 40, 500];
 
 /** Random steps for each element of an observation and an action; and of larger bodies in all, where published learners take 1,000 to 5,000. */
