@@ -93,7 +93,8 @@ const LAST_ANSWERS = 1;
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { host = '127.0.0.1', tokens = [], workers, persist, runs, pageFiles, logger } = options;
   const limits = { ...HTTP_LIMITS, ...options.httpLimits };
-  const port = options.held ?? (await HeldPort.hold(host, options.port ?? 8000, tokens.length > 0, limits));
+  const hold = async () => options.held ?? (await HeldPort.hold(host, options.port ?? 8000, tokens.length > 0, limits));
+  const port = await hold().catch((error) => closeAndThrow(options.environments ?? [], error));
   /** What undoes what was started, in the order of starting. */
   const closePort = async () => {
     port.server.closeAllConnections();
@@ -174,7 +175,7 @@ async function closeApp(app: FastifyInstance, port: HeldPort): Promise<void> {
 interface OpenOptions {
   /** What is served: scenarios, the first of which clients get where they name none. */
   readonly scenarios: readonly AnyScenario[];
-  /** Served after them: environments of one's own. The server closes them. */
+  /** Served after them: environments of one's own. The server closes them, also where it cannot start. */
   readonly environments?: readonly Servable[];
   /** What they are served as, in the same order; where it is not said, by their own names. */
   readonly names?: readonly (string | undefined)[];
@@ -198,10 +199,10 @@ const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 async function openScenarios(options: OpenOptions): Promise<readonly Servable[]> {
   const names = options.scenarios.map(({ config }, i) => options.names?.[i] ?? config.name);
   const { environments = [] } = options;
-  checkNames([...names, ...environments.map(({ name }) => name)]);
-  checkModels(options, names);
   const served: Servable[] = [];
   try {
+    checkNames([...names, ...environments.map(({ name }) => name)]);
+    checkModels(options, names);
     for (const [i, scenario] of options.scenarios.entries()) {
       const { real, folder, log, models, device } = options;
       const model = models?.[names[i]] ?? options.model;
@@ -210,11 +211,15 @@ async function openScenarios(options: OpenOptions): Promise<readonly Servable[]>
       const opened = await openServable(scenario, wanted);
       served.push(opened.name === names[i] ? opened : { ...opened, name: names[i] });
     }
+    return [...served, ...environments];
   } catch (error) {
-    for (const one of served) await one.close();
-    throw error;
+    return closeAndThrow([...served, ...environments], error);
   }
-  return [...served, ...environments];
+}
+
+async function closeAndThrow(opened: readonly Servable[], error: unknown): Promise<never> {
+  for (const one of opened) await one.close();
+  throw error;
 }
 
 function checkNames(names: readonly string[]): void {

@@ -62,4 +62,10 @@ it('serves environments of one’s own', async () => {
   expect((await ask(`${session}/step`, { action: 7 })).body).toMatchObject({ reward: 1, terminated: true });
   await server.stop(0);
   expect(closed).toBe(1);
+  const own = { scenarios: [], folder, log: () => {} };
+  const unnamed = startServer({ ...own, environments: [{ ...served, name: 'no name' }], port: 0 });
+  await expect(unnamed).rejects.toMatchObject({ code: 'ENV_NAME_INVALID' });
+  const unreachable = startServer({ ...own, environments: [served], host: 'nowhere.invalid' });
+  await expect(unreachable).rejects.toMatchObject({ code: 'ADDRESS_UNUSABLE' });
+  expect(closed).toBe(3);
 });

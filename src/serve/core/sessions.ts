@@ -76,6 +76,9 @@ export class Sessions implements SessionHost {
   private readonly removals = new Set<Promise<void>>();
   private readonly reaper: NodeJS.Timeout;
   private isDraining = false;
+  /** Episodes that are no sessions, and who waits for their end. */
+  private leased = 0;
+  private onRelease = () => {};
 
   /** @param store  writes sessions down, and what it has is there again; closed by `drain` */
   constructor(
@@ -238,11 +241,14 @@ export class Sessions implements SessionHost {
     } finally {
       deadline.end();
     }
+    this.leased += count;
     return {
       takeSteps: (steps) => this.quotas.takeSteps(owner, steps),
       release: () => {
         this.quotas.countSessions(owner, -count);
         this.slots.release(count);
+        this.leased -= count;
+        this.onRelease();
       },
     };
   }
@@ -288,13 +294,17 @@ export class Sessions implements SessionHost {
     throw reverieError('SESSION_UNKNOWN', { id: key });
   }
 
-  /** Takes no new sessions; resolves once those that are there were closed, by their clients or after `seconds`. */
+  /**
+   * Takes no new sessions; resolves once those that are there were closed, by their clients or after `seconds`. Whoever still
+   * holds slots then has to be ended by the caller.
+   */
   async drain(seconds: number): Promise<void> {
     this.isDraining = true;
     const patience = new Deadline(seconds);
     const emptied = new Promise<void>((resolve) => {
-      const look = () => this.sessions.size === 0 && resolve();
+      const look = () => this.sessions.size + this.leased === 0 && resolve();
       this.events.on('event', look);
+      this.onRelease = look;
       look();
     });
     await patience.race(emptied).catch(() => {});

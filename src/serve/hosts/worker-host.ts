@@ -334,10 +334,9 @@ class SessionWorker {
   }
 
   private finish(message: Extract<ThreadMessage, { kind: 'answered' }>): void {
-    clearTimeout(this.hangTimer);
-    this.hangTimer = undefined;
     const job = this.inFlight.get(message.id);
     this.inFlight.delete(message.id);
+    if (this.hangTimer !== undefined) this.watch();
     if (job === undefined) return;
     try {
       job.resolve(valueIn(message));
@@ -401,8 +400,15 @@ class SessionWorker {
     for (const [id, one] of this.inFlight) {
       if (one !== job) continue;
       this.send({ kind: 'cancel', id, reason: packError(job.signal?.reason) });
-      this.hangTimer ??= setTimeout(() => void this.restart(), this.options.hung);
+      if (this.hangTimer === undefined) this.watch();
     }
+  }
+
+  /** From now on, as long as the thread has a request that was called off. */
+  private watch(): void {
+    clearTimeout(this.hangTimer);
+    const isWaiting = [...this.inFlight.values()].some(({ signal }) => signal?.aborted);
+    this.hangTimer = isWaiting ? setTimeout(() => void this.restart(), this.options.hung) : undefined;
   }
 }
 

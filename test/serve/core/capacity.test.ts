@@ -149,6 +149,18 @@ describe('quotas', () => {
     (await table.holdSlots(1, owner)).release();
   });
 
+  it('are waited for by a server that ends, as sessions are', async () => {
+    const table = tableOf({ slots: 2 });
+    const lease = await table.holdSlots(2, owner);
+    const order: string[] = [];
+    const drained = table.drain(60).then(() => order.push('drained'));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    order.push('released');
+    lease.release();
+    await drained;
+    expect(order).toEqual(['released', 'drained']);
+  });
+
   it('bound steps a minute', async () => {
     const table = tableOf({}, { length: 10 }, { stepsPerMinute: 2 });
     const { id } = table.open({ owner });

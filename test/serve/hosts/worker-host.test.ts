@@ -148,6 +148,21 @@ describe('a worker that dies', () => {
     expect((await stuck.step(action(2))).observation).toEqual(Float32Array.of(2, 1));
   });
 
+  it('is killed where it hangs though the answer to an earlier request comes meanwhile', async () => {
+    const host = perilousHost({ hungSeconds: 0.05 });
+    const [stuck, other] = [await host.make('it'), await host.make('it')];
+    await Promise.all([stuck.reset({ seed: 0 }), other.reset({ seed: 0 })]);
+    const answered = other.step(action(1));
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    // Long enough for the thread to answer, and this one does not hear it yet.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+    const stop = new AbortController();
+    const hanging = expect(stuck.step(action(14), stop.signal)).rejects.toThrow('too late');
+    stop.abort(new Error('too late'));
+    await answered;
+    await hanging;
+  });
+
   it('calls off a request that waits outside of the thread at once', async () => {
     const host = perilousHost({ inFlight: 1, hungSeconds: 0.05 });
     const [first, second] = [lasting(host, 'it'), lasting(host, 'it')];
