@@ -93,20 +93,23 @@ const LAST_ANSWERS = 1;
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { host = '127.0.0.1', tokens = [], workers, persist, runs, pageFiles, logger } = options;
   const limits = { ...HTTP_LIMITS, ...options.httpLimits };
-  const hold = async () => options.held ?? (await HeldPort.hold(host, options.port ?? 8000, tokens.length > 0, limits));
-  const port = await hold().catch((error) => closeAndThrow(options.environments ?? [], error));
-  /** What undoes what was started, in the order of starting. */
-  const closePort = async () => {
-    port.server.closeAllConnections();
-    await port.close();
+  const opened = [...(options.environments ?? [])];
+  const closeOpened = async () => {
+    for (const one of opened) await one.close();
   };
-  const ends: (() => Promise<void>)[] = [closePort];
+  /** What undoes what was started, in the order of starting. */
+  const ends: (() => Promise<void> | undefined)[] = [closeOpened];
   try {
-    const hosting = await hosted(await openScenarios(options), workers);
-    ends.push(() => hosting.close());
+    const port = options.held ?? (await HeldPort.hold(host, options.port ?? 8000, tokens.length > 0, limits));
+    ends.push(() => {
+      port.server.closeAllConnections();
+      return port.close();
+    });
+    const { served, host: workerHost } = hosted(await openScenarios(options, opened), workers);
+    ends.push(() => workerHost?.close());
     const quotas = new Map(tokens.map(({ owner, quota }) => [owner, quota]));
     const quotaOf = (owner: string) => quotas.get(owner) ?? {};
-    const sessions = await openSessions(hosting.served, { limits: options.limits, persist, quotaOf });
+    const sessions = await openSessions(served, { limits: options.limits, persist, quotaOf });
     ends.push(() => sessions.drain(0));
     const { reverie: version } = versions();
     const metrics = new ServerMetrics({ sessions, version });
@@ -123,17 +126,18 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     });
     await app.ready();
     phase = 'ready';
-    hosting.host?.warm();
+    workerHost?.warm();
     const stop = async (seconds: number) => {
       phase = 'draining';
       await sessions.drain(seconds);
       await closeApp(app, port);
-      await hosting.close();
+      await workerHost?.close();
+      await closeOpened();
     };
     let stopping: Promise<void> | undefined;
     const { url } = port;
     return {
-      ...{ url, routes, sessions, metrics, workerHost: hosting.host },
+      ...{ url, routes, sessions, metrics, workerHost },
       endpoints: [...endpointsAt(url, spoken, sessions.environments.keys()), { protocol: 'page', url: `${url}/web/` }],
       stop: (seconds) => (stopping ??= stop(seconds)),
     };
@@ -195,31 +199,26 @@ interface OpenOptions {
 /** Names become parts of paths. */
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
-/** In the order given, scenarios first. @throws FLAG_INVALID, ENV_NAME_INVALID; as `openServable` */
-async function openScenarios(options: OpenOptions): Promise<readonly Servable[]> {
+/**
+ * In the order given, scenarios first.
+ * @param opened  what is opened is added to it, for the caller to close @throws FLAG_INVALID, ENV_NAME_INVALID; as `openServable`
+ */
+async function openScenarios(options: OpenOptions, opened: Servable[]): Promise<readonly Servable[]> {
   const names = options.scenarios.map(({ config }, i) => options.names?.[i] ?? config.name);
   const { environments = [] } = options;
+  checkNames([...names, ...environments.map(({ name }) => name)]);
+  checkModels(options, names);
   const served: Servable[] = [];
-  try {
-    checkNames([...names, ...environments.map(({ name }) => name)]);
-    checkModels(options, names);
-    for (const [i, scenario] of options.scenarios.entries()) {
-      const { real, folder, log, models, device } = options;
-      const model = models?.[names[i]] ?? options.model;
-      const wanted = { real, folder, log, device, ...(model === undefined ? {} : { model }) };
-      log(`opening ${names[i]}`);
-      const opened = await openServable(scenario, wanted);
-      served.push(opened.name === names[i] ? opened : { ...opened, name: names[i] });
-    }
-    return [...served, ...environments];
-  } catch (error) {
-    return closeAndThrow([...served, ...environments], error);
+  for (const [i, scenario] of options.scenarios.entries()) {
+    const { real, folder, log, models, device } = options;
+    const model = models?.[names[i]] ?? options.model;
+    const wanted = { real, folder, log, device, ...(model === undefined ? {} : { model }) };
+    log(`opening ${names[i]}`);
+    const one = await openServable(scenario, wanted);
+    opened.push(one);
+    served.push(one.name === names[i] ? one : { ...one, name: names[i] });
   }
-}
-
-async function closeAndThrow(opened: readonly Servable[], error: unknown): Promise<never> {
-  for (const one of opened) await one.close();
-  throw error;
+  return [...served, ...environments];
 }
 
 function checkNames(names: readonly string[]): void {

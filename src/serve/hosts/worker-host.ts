@@ -361,12 +361,11 @@ class SessionWorker {
     this.calls.clear();
     if (this.isClosed) return;
     this.restarts++;
-    clearTimeout(this.hangTimer);
-    this.hangTimer = undefined;
     for (const environment of this.environments) environment.isLost = true;
     this.environments.clear();
     const jobs = [...this.inFlight.values()];
     this.inFlight.clear();
+    this.watch();
     // Those that wait to be made are made by the next thread.
     const waiting = this.queue.splice(0);
     const lost = ({ reject, signal }: Job, wasAsked: boolean) =>
@@ -415,27 +414,18 @@ class SessionWorker {
 // Puts what is served into worker threads, where it says how it is made in one.
 
 /**
- * Answers what is served, the host (none where nothing can live in a thread), and what closes both.
+ * What is served, and the host; none where nothing can live in a thread.
  * @param workers  a whole number; 0: everything lives in this thread
- * @throws SETTING_INVALID; what was opened is closed then
+ * @throws SETTING_INVALID
  */
-export async function hosted(opened: readonly Servable[], workers?: number) {
-  let host: WorkerHost | undefined;
-  const close = async () => {
-    await host?.close();
-    for (const one of opened) await one.close();
-  };
-  try {
-    if (workers !== 0 && opened.some(({ blueprint }) => blueprint)) host = new WorkerHost({ workers });
-    const served = opened.map((one) => {
-      const { name, blueprint, answer } = one;
-      if (host === undefined || blueprint === undefined) return one;
-      host.add(name, blueprint, answer && ((request, signal) => answer.call(one, request, signal)));
-      return { ...one, make: host.make.bind(host, name) };
-    });
-    return { served, host, close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+export function hosted(opened: readonly Servable[], workers?: number) {
+  const isHosted = workers !== 0 && opened.some(({ blueprint }) => blueprint);
+  const host = isHosted ? new WorkerHost({ workers }) : undefined;
+  const served = opened.map((one) => {
+    const { name, blueprint, answer } = one;
+    if (host === undefined || blueprint === undefined) return one;
+    host.add(name, blueprint, answer && ((request, signal) => answer.call(one, request, signal)));
+    return { ...one, make: host.make.bind(host, name) };
+  });
+  return { served, host };
 }

@@ -1,11 +1,12 @@
 // The page: what vite has built, what may be looked at of the runs below a folder, and what is live.
 
-import { type Dirent, existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { isAbsolute, join, normalize, relative, sep } from 'node:path';
+import { dirname, isAbsolute, join, normalize, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import files from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { glob } from 'glob';
 import { z } from 'zod';
 import type { Space } from '../../core/environment.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
@@ -26,34 +27,18 @@ const DEPTH = 4;
 
 const REPORTS = ['report.html', 'fidelity.html'];
 
-/** The latest first. @param root  undefined: none are shown */
-function listRuns(root: string | undefined): RunsView {
+/** The latest first; links are not followed. @param root  undefined: none are shown */
+async function listRuns(root: string | undefined): Promise<RunsView> {
   if (root === undefined) return { root: null, runs: [] };
-  const runs = [...runFolders(root, root, 0)].flatMap((folder) => runRow(root, folder) ?? []);
+  const records = await glob('**/run.json', { cwd: root, absolute: true, dot: true, nodir: true, maxDepth: DEPTH + 1 });
+  const runs = records.flatMap((record) => runRow(root, dirname(record)) ?? []);
   return { root, runs: runs.sort((a, b) => b.startedAt.localeCompare(a.startedAt) || a.path.localeCompare(b.path)) };
-}
-
-/** Folders that hold a run, outermost first; links are not followed. */
-function* runFolders(root: string, folder: string, depth: number): Generator<string> {
-  if (fileIn(root, folder, 'run.json') !== undefined) yield folder;
-  if (depth === DEPTH) return;
-  for (const entry of entriesOf(folder)) {
-    if (entry.isDirectory()) yield* runFolders(root, join(folder, entry.name), depth + 1);
-  }
-}
-
-function entriesOf(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch {
-    // Gone since its parent was read, or not ours to read: not among the runs then.
-    return [];
-  }
 }
 
 /** undefined where its record cannot be read, e.g. while it is being written. */
 function runRow(root: string, folder: string): RunRow | undefined {
   const has = (name: string) => fileIn(root, folder, name) !== undefined;
+  if (!has('run.json')) return undefined;
   const path = relative(root, folder).split(sep).join('/') || '.';
   try {
     const record = readRunRecord(folder);
