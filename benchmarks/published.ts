@@ -93,7 +93,7 @@ const LEARNERS: Readonly<Record<string, Learner>> = {
   },
   mbpo: {
     reference: 'mbrl-lib',
-    budgets: { 'inverted-pendulum': 3_000, hopper: 10_000 },
+    budgets: { 'inverted-pendulum': 3_000, hopper: 5_000 },
     seeds: { 'inverted-pendulum': 1, hopper: 0 },
     set: (budget) => [
       ...['rl.preset=mbpo', 'model.preset=mbpo', `train.realSteps=${budget}`],
