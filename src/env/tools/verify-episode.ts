@@ -5,7 +5,7 @@ import { ReverieError } from '../../core/errors.js';
 import { remembered } from '../state/records.js';
 import { stateHash, valueAt } from '../state/state.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolsDomain, ToolsTask, Verdict, VerifierSpec } from './domain.js';
-import { asHappened, checksAfterFaults } from './faults.js';
+import { checksAfterFaults } from './faults.js';
 import { successfulCalls } from './message.js';
 import { isSuccess } from './outcome.js';
 import { processChecks } from './process-checks.js';
@@ -19,8 +19,8 @@ import { matchOf } from './stated-values.js';
  * or nothing need be done to pass.
  */
 export function verifyEpisode(domain: ToolsDomain, task: ToolsTask, end: EpisodeEnd): Verdict {
-  const own = checksOf(domain, task, asHappened(end));
-  const checks = end.faults === undefined ? own : checksAfterFaults(domain, task, end, own);
+  const found = (end: EpisodeEnd) => checksOf(domain, task, end);
+  const checks = end.faults === undefined ? found(end) : checksAfterFaults(domain, task, end, found);
   if (isSolvedAtStart(domain, task)) checks.push(result('start', null, SOLVED_AT_START));
   const reward = rewardOf(checks);
   return { reward: reward === 0 && task.verifier.partial === true ? shareOf(checks) : reward, checks };
