@@ -16,6 +16,7 @@ import {
   type Names,
   readExpression,
   type Scope,
+  tidy,
   typeOf,
 } from './cel.js';
 import type { CallSpec, CheckResult, ToolOutcome, ToolRules, ToolSpec } from './domain.js';
@@ -293,7 +294,7 @@ function operationOf(
     const by = value?.(scope) ?? 1;
     if (typeof is !== 'number' || typeof by !== 'number')
       throw new ExpressionProblem(`${path} is ${JSON.stringify(is)}: only numbers can be incremented`);
-    return by === 0 ? undefined : { op: 'replace', path, value: Number((is + by).toPrecision(15)) };
+    return by === 0 ? undefined : { op: 'replace', path, value: tidy(is + by) };
   }
   if (kind === 'remove' && value === undefined) return { op: 'remove', path };
   if (!Array.isArray(is)) throw new ExpressionProblem(`${path} is not a list`);
