@@ -220,7 +220,10 @@ export class DeclaredRules implements ToolRules {
     for (const effect of tool.effects ?? []) {
       this.run(effect.place, () => {
         const over = effect.each?.value(scopeWith(tool, scope, { state: after }));
-        for (const [key, it] of over === undefined ? [[null, null]] : entriesOf(over)) {
+        const entries = over === undefined ? [[null, null]] : entriesOf(over);
+        // From the end of a list, so that what is removed moves nothing that is to come.
+        if (effect.kind === 'remove' && Array.isArray(over)) entries.reverse();
+        for (const [key, it] of entries) {
           const own = scopeWith(tool, scope, { state: after, ...(over !== undefined && { key, it }) });
           if (effect.if !== undefined && effect.if.value(own) !== true) continue;
           const operation = operationOf(effect, own, after);

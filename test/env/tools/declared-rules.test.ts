@@ -47,6 +47,29 @@ describe('declared rules', () => {
     },
   );
 
+  it.each([
+    [{ remove: '/steps/{key}', each: 'state.steps', if: 'it.done' }, [2, 5]],
+    [{ remove: '/steps/{key}', each: 'state.steps' }, []],
+    [{ remove: '/steps', value: 'it', each: 'state.steps', if: 'it.done' }, [2, 5]],
+    [{ remove: '/steps/{key}/done', each: 'state.steps', if: 'it.n < 3' }, [1, 2, 3, 4, 5]],
+  ])('remove of a list what they say, and nothing beside it: %j', async (effect, left) => {
+    const steps = [1, 2, 3, 4, 5].map((n) => ({ n, done: n !== 2 && n !== 5 }));
+    const domain = await load(
+      { tools: { tidy: { effects: [effect], answers: 'state.steps.map(one, one.n)' } } },
+      (files) =>
+        Object.assign(files, {
+          'tools.yaml': stringify([
+            { name: 'tidy', description: 'tidies', kind: 'write', parameters: { type: 'object' } },
+          ]),
+          'state.json': JSON.stringify({ steps }),
+          'state.schema.json': '{}',
+          'tasks.yaml': stringify([{ id: 't', family: 't', user: { goal: 'g' }, verifier: { rubric: ['r'] } }]),
+        }),
+    );
+    const { observation } = domain.rules!.execute(domain.initialState, { id: 'c', name: 'tidy', arguments: {} });
+    expect(JSON.parse(observation)).toEqual(left);
+  });
+
   it('are the backend rules, and part of the version', async () => {
     const domain = await load(RULES);
     const router = await makeRouter(parseToolsModelConfig({ backends: ['rules'] }), { domain });
