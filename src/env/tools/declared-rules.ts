@@ -144,8 +144,10 @@ export class DeclaredRules implements ToolRules {
     const tool = this.compiled.get(call.name)!;
     const scope = scopeOf(tool, state, call.arguments);
     const [refusal] = this.refusals(tool, scope);
-    if (refusal !== undefined) return { ...refusalOf([refusal]) };
+    if (refusal !== undefined) return refusalOf([refusal]);
     const { operations, after } = this.changes(tool, scope, state);
+    const broken = after === state ? [] : this.invariants(state, after);
+    if (broken.length > 0) return refusalOf(broken);
     const answer = this.run([...tool.place, 'answers'], () => tool.answers!(scopeWith(tool, scope, { state: after })));
     return { operations, observation: typeof answer === 'string' ? answer : JSON.stringify(answer), isError: false };
   }

@@ -9,6 +9,7 @@ import { applyOperations } from '../../../src/env/state/operations.js';
 import { ExpressionProblem, readExpression } from '../../../src/env/tools/cel.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { loadDomain } from '../../../src/env/tools/load-domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { checkProposal } from '../../../src/worldmodel/tools/checks.js';
 import { makeRouter } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
@@ -68,6 +69,45 @@ describe('declared rules', () => {
     );
     const { observation } = domain.rules!.execute(domain.initialState, { id: 'c', name: 'tidy', arguments: {} });
     expect(JSON.parse(observation)).toEqual(left);
+  });
+
+  it('hold their invariants in reality as in a simulation: the call that would break one is refused with its reason', async () => {
+    const take = { effects: [{ increment: '/left', by: '-call.n' }], answers: 'state.left' };
+    const invariants = [{ require: 'state.left >= 0', error: 'only {before.left} are left' }];
+    const domain = await load({ tools: { take }, invariants } as JsonObject, (files) =>
+      Object.assign(files, {
+        'tools.yaml': stringify([
+          {
+            ...{ name: 'take', description: 'takes', kind: 'write' },
+            parameters: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] },
+          },
+        ]),
+        'state.json': '{ "left": 5 }',
+        'state.schema.json': '{}',
+        'tasks.yaml': stringify([{ id: 't', family: 't', user: { goal: 'g' }, verifier: { rubric: ['r'] } }]),
+      }),
+    );
+    const router = await makeRouter(parseToolsModelConfig({ backends: ['rules'] }), { domain });
+    for (const responder of [router, rulesResponder(domain)])
+      for (const [n, observation] of [
+        [5, '0'],
+        [6, 'Error: only 5 are left'],
+      ] as const) {
+        const call = { id: 'c', name: 'take', arguments: { n } };
+        const query = {
+          domain,
+          state: domain.initialState,
+          call,
+          messages: [],
+          seed: 1,
+          step: 0,
+          task: domain.tasks[0],
+        };
+        const { operations, ...answer } = await responder.answer(query);
+        expect(answer).toMatchObject({ observation, isError: n === 6 });
+        expect(answer).not.toHaveProperty('refused');
+        expect(operations.length).toBe(n === 6 ? 0 : 1);
+      }
   });
 
   it('are the backend rules, and part of the version', async () => {
