@@ -21,7 +21,7 @@ export function stackObservations(environment: VectorEnvironment, count: number)
   let shown: Float32Array = new Float32Array(count * width);
   const show = <T>(result: T, stacked: Float32Array): T => {
     shown = stacked;
-    return { ...result, observation: shown };
+    return { ...result, observation: shown.slice() };
   };
   return {
     id: `${environment.id}, ${count} stacked`,
@@ -43,7 +43,7 @@ export function stackObservations(environment: VectorEnvironment, count: number)
       const { state, shown: packed } = stacked as { readonly state: unknown; readonly shown: string };
       return once(environment.restore({ env, state }, options), () => {
         shown = unpackFloats(packed);
-        return shown;
+        return shown.slice();
       });
     },
     ...(environment.mark && {

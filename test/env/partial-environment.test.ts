@@ -21,6 +21,15 @@ it('shows the last ones, the newest last, and the first again before an episode 
   expect(reward).toBeLessThan(0);
 });
 
+it('gives observations away: who scales one in place changes nothing that is to come', async () => {
+  const env = stackObservations(await pendulum(), 2);
+  const start = env.reset({ seed: 1 });
+  const snapshot = env.snapshot();
+  const kept = env.step(Float32Array.of(0)).observation;
+  for (const touched of [start.observation, env.restore(snapshot), env.reset({ seed: 1 }).observation]) touched.fill(9);
+  expect(env.step(Float32Array.of(0)).observation).toEqual(kept);
+});
+
 it('goes on from its snapshots', async () => {
   const env = stackObservations(await pendulum(), 2);
   env.reset({ seed: 1 });

@@ -9,6 +9,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import type { JsonObject } from '../../core/canonical-json.js';
+import { describeIssues } from '../../core/errors.js';
 import type { CallSpec } from '../tools/domain.js';
 import {
   type EnvironmentServer,
@@ -55,6 +56,8 @@ export class McpServer implements EnvironmentServer {
       const tools = await this.toolsOf(client);
       const instructions = client.getInstructions() ?? '';
       return { name, version, instructions, tools, tasks: [{ id: 'session', split: 'train', start: {} }] };
+    } catch (error) {
+      throw isRefused(error) ? this.http.refused('tools/list', error.message) : failed(this.http, 'tools/list', error);
     } finally {
       await closed(client);
     }
@@ -142,7 +145,9 @@ class McpSession implements ServerSession {
       return this.answerOf(this.http.checked(what, told, resultSchema));
     } catch (error) {
       signal?.throwIfAborted();
-      return this.answerOfError(what, error);
+      // What the protocol itself says of a call is for the agent to read.
+      if (isRefused(error)) return refusal(error.message);
+      throw failed(this.http, what, error);
     }
   }
 
@@ -156,17 +161,19 @@ class McpSession implements ServerSession {
     const reward = meta?.['reverie/reward'] ?? null;
     return { observation, isError, reward, done: meta?.['reverie/done'] === true };
   }
+}
 
-  /** What the protocol itself says of a call is for the agent to read; all else is the connection. */
-  private answerOfError(what: string, error: unknown): ServerAnswer {
-    const { message, code } = error as McpError;
-    if (error instanceof McpError) {
-      if (code === ErrorCode.RequestTimeout) throw this.http.late(what);
-      if (code !== ErrorCode.ConnectionClosed) return refusal(message);
-    }
-    if ((error as Error).name === 'ReverieError') throw error;
-    throw this.http.lost(message, this.http.unreachable(`${what}: ${message}`));
-  }
+function isRefused(error: unknown): error is McpError {
+  return error instanceof McpError && ![ErrorCode.RequestTimeout, ErrorCode.ConnectionClosed].includes(error.code);
+}
+
+/** Why a request has no answer that could be read. */
+function failed(http: ServerHttp, what: string, error: unknown): Error {
+  const { message, name, code, issues } = error as Error & { readonly code?: unknown; readonly issues?: unknown };
+  if (name === 'ReverieError') return error as Error;
+  if (Array.isArray(issues)) return http.invalid(what, 'another form', describeIssues(error as z.ZodError));
+  if (error instanceof McpError && code === ErrorCode.RequestTimeout) return http.late(what);
+  return http.lost(message, http.unreachable(`${what}: ${message}`));
 }
 
 /** With the server told, where the transport has words for it. */

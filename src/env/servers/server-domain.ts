@@ -78,7 +78,9 @@ export async function serverDomain(
 
 async function described(server: EnvironmentServer): Promise<ServerCard> {
   try {
-    return await server.describe();
+    const card = await server.describe();
+    if (card.tools.length > 0) return card;
+    throw server.http.invalid('a list of its tools', '[]', 'there is nothing that an agent could call');
   } catch (error) {
     await server.http.close();
     throw error instanceof SessionLost ? (error.cause ?? error) : error;

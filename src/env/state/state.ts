@@ -1,6 +1,7 @@
-// JSON Pointers (RFC 6901): reading the value one points at.
+// Reading a typed state: the value that a JSON Pointer (RFC 6901) points at, its hash, and whether it fits its schema.
 
 import { hash } from 'node:crypto';
+import { createContext, Script } from 'node:vm';
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv';
 import type { Ajv2020 } from 'ajv/dist/2020.js';
 import { LRUCache } from 'lru-cache';
@@ -78,13 +79,59 @@ export function compileSchema(schema: JsonObject, what: string): SchemaCheck {
   const known = checks.get(schema);
   if (known !== undefined) return known;
   const validate = compiled(schema, what);
-  const check: SchemaCheck = (value) =>
-    validate(value) ? [] : (validate.errors ?? []).slice(0, MAX_PROBLEMS).map(sentence);
+  const check: SchemaCheck = (value) => {
+    try {
+      return validate(value) ? [] : (validate.errors ?? []).slice(0, MAX_PROBLEMS).map(sentence);
+    } catch (error) {
+      if (error instanceof TooLong) return [error.message];
+      throw error;
+    }
+  };
   checks.set(schema, check);
   return check;
 }
 
-const OPTIONS = { allErrors: true, verbose: true, strict: false, validateFormats: false, logger: false as const };
+/** The clock of a timeout also runs while the machine does something else: a second, longer try tells that from backtracking. */
+const MATCH_TIMEOUTS_MS = [500, 5000];
+const matcher = new Script('new RegExp(pattern, flags).test(text)');
+const given = createContext({ pattern: '', flags: '', text: '' });
+
+class TooLong extends Error {}
+
+/** Patterns come from files that others, or models, wrote: one that would backtrack for ever is cut off. @throws TooLong, SyntaxError */
+export function matchesInTime(pattern: string, flags: string, text: string): boolean {
+  Object.assign(given, { pattern, flags, text });
+  for (const timeout of MATCH_TIMEOUTS_MS) {
+    try {
+      return matcher.runInContext(given, { timeout }) === true;
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+    }
+  }
+  throw new TooLong(`the pattern /${pattern}/ takes too long on a text of ${text.length} characters`);
+}
+
+/** Shorter texts end soon, where no repetition is repeated. */
+const SHORT = 1_000;
+const regExp = Object.assign(
+  (pattern: string, flags: string) => {
+    const own = new RegExp(pattern, flags);
+    const isNested = /\)(?:[*+]|\{)/.test(pattern);
+    const test = (text: string) =>
+      isNested || text.length > SHORT ? matchesInTime(pattern, flags, text) : own.test(text);
+    // By which the library tells patterns apart.
+    return { test, toString: () => String(own) };
+  },
+  { code: 'new RegExp' },
+);
+const OPTIONS = {
+  allErrors: true,
+  verbose: true,
+  strict: false,
+  validateFormats: false,
+  logger: false as const,
+  code: { regExp },
+};
 /** Instances that know only one schema, as two schemas may have the same `$id`; without the dear schema of schemas. */
 const LIGHT = { ...OPTIONS, meta: false, validateSchema: false };
 const schemasOfSchemas = new Map<typeof Ajv | typeof Ajv2020, Ajv>();

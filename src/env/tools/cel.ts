@@ -3,7 +3,7 @@
 // strangers. Expressions are type-checked against JSON Schemas before they run.
 
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
-import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { nameAside } from '../../core/errors.js';
 import { remembered } from '../state/records.js';
 
@@ -135,10 +135,11 @@ function counted(node: Node): void {
       if (typeof of === 'object' && of !== null) return Object.hasOwn(of, String(item));
       throw new ExpressionProblem('"in" needs a list or a map on its right');
     };
-  else if (own !== undefined && ['+', 'call', 'rcall'].includes(node.op))
+  else if (own !== undefined && [...Object.keys(ARITHMETIC), 'call', 'rcall'].includes(node.op))
     node.handle = (...given) => {
       const result = own(...given);
       spend(sizeOf(result));
+      if (typeof result === 'number' && node.op in ARITHMETIC) return tidy(result);
       return typeof result === 'bigint' ? safeNumber(result) : result;
     };
 }
@@ -185,7 +186,9 @@ function asJson(value: unknown): Json {
   spend(sizeOf(value));
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'bigint') return safeNumber(value);
-  if (typeof value === 'number') return tidy(value);
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw new ExpressionProblem('its value is not a number: it divides by zero, or is too large');
+  if (typeof value === 'number') return value;
   if (Array.isArray(value)) return value.map(asJson);
   if (value instanceof Date) return value.toISOString();
   if (isJsonObject(value as Json) && Object.getPrototypeOf(value) === Object.prototype)
@@ -195,11 +198,10 @@ function asJson(value: unknown): Json {
   );
 }
 
-/** Removes floating-point noise, as for money: 0.1 + 0.2 is 0.3. */
-function tidy(value: number): number {
-  if (!Number.isFinite(value))
-    throw new ExpressionProblem('its value is not a number: it divides by zero, or is too large');
-  return Number.isInteger(value) ? value : Number(value.toPrecision(12));
+/** Without floating-point noise, as for money: 0.1 + 0.2 is 0.3. Noise is what fifteen digits are much shorter without. */
+export function tidy(computed: number): number {
+  const short = Number(computed.toPrecision(15));
+  return String(short).length + 3 < String(computed).length ? short : computed;
 }
 
 /** The id after the highest id that ends in digits; undefined if the prefixes differ. */
@@ -233,11 +235,11 @@ const FUNCTIONS: readonly (readonly [
   type: string | undefined,
   run: (...given: never[]) => unknown,
 ])[] = [
-  ['list.sum(): dyn', 'number', (list: unknown[]) => tidy(numbers(list).reduce((sum, one) => sum + one, 0))],
+  ['list.sum(): dyn', 'number', (list: unknown[]) => numbers(list).reduce((sum, one) => tidy(sum + one), 0)],
   [
     'list.unique(): bool',
     'boolean',
-    (list: Json[]) => new Set(list.map((one) => JSON.stringify(one))).size === list.length,
+    (list: Json[]) => new Set(list.map((one) => canonicalJson(one))).size === list.length,
   ],
   [
     'list.sort(): list',

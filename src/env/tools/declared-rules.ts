@@ -16,6 +16,7 @@ import {
   type Names,
   readExpression,
   type Scope,
+  tidy,
   typeOf,
 } from './cel.js';
 import type { CallSpec, CheckResult, ToolOutcome, ToolRules, ToolSpec } from './domain.js';
@@ -143,8 +144,10 @@ export class DeclaredRules implements ToolRules {
     const tool = this.compiled.get(call.name)!;
     const scope = scopeOf(tool, state, call.arguments);
     const [refusal] = this.refusals(tool, scope);
-    if (refusal !== undefined) return { ...refusalOf([refusal]) };
+    if (refusal !== undefined) return refusalOf([refusal]);
     const { operations, after } = this.changes(tool, scope, state);
+    const broken = after === state ? [] : this.invariants(state, after);
+    if (broken.length > 0) return refusalOf(broken);
     const answer = this.run([...tool.place, 'answers'], () => tool.answers!(scopeWith(tool, scope, { state: after })));
     return { operations, observation: typeof answer === 'string' ? answer : JSON.stringify(answer), isError: false };
   }
@@ -219,7 +222,10 @@ export class DeclaredRules implements ToolRules {
     for (const effect of tool.effects ?? []) {
       this.run(effect.place, () => {
         const over = effect.each?.value(scopeWith(tool, scope, { state: after }));
-        for (const [key, it] of over === undefined ? [[null, null]] : entriesOf(over)) {
+        const entries = over === undefined ? [[null, null]] : entriesOf(over);
+        // From the end of a list, so that what is removed moves nothing that is to come.
+        if (effect.kind === 'remove' && Array.isArray(over)) entries.reverse();
+        for (const [key, it] of entries) {
           const own = scopeWith(tool, scope, { state: after, ...(over !== undefined && { key, it }) });
           if (effect.if !== undefined && effect.if.value(own) !== true) continue;
           const operation = operationOf(effect, own, after);
@@ -293,7 +299,7 @@ function operationOf(
     const by = value?.(scope) ?? 1;
     if (typeof is !== 'number' || typeof by !== 'number')
       throw new ExpressionProblem(`${path} is ${JSON.stringify(is)}: only numbers can be incremented`);
-    return by === 0 ? undefined : { op: 'replace', path, value: Number((is + by).toPrecision(15)) };
+    return by === 0 ? undefined : { op: 'replace', path, value: tidy(is + by) };
   }
   if (kind === 'remove' && value === undefined) return { op: 'remove', path };
   if (!Array.isArray(is)) throw new ExpressionProblem(`${path} is not a list`);

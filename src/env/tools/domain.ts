@@ -73,7 +73,7 @@ export interface ToolRules {
   /** Tools whose outcome `execute` knows. */
   readonly tools: ReadonlySet<string>;
   execute(state: JsonObject, call: ToolCall): ToolOutcome;
-  /** `execute` itself refuses what a precondition refuses: `preconditions` need not be asked about what it carried out. */
+  /** `execute` itself refuses what a precondition refuses or an invariant forbids: these need not be asked about what it carried out. */
   readonly refusesItself?: boolean;
   /** Reasons why the call must fail in this state, whatever else it would do; empty if none is known. */
   preconditions(state: JsonObject, call: ToolCall): readonly string[];

@@ -13,6 +13,7 @@ import { stateHash } from '../state/state.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolSpec, ToolsDomain, ToolsTask } from './domain.js';
 import { callsOf, keyOf, type Message, spokenMessages, type ToolCall } from './message.js';
 import { exactPrediction, type Fault, type Prediction } from './prediction.js';
+import { isForbidding } from './process-checks.js';
 import { initialStateOf } from './situation.js';
 import type { CallQuery, Responder } from './tools-family.js';
 
@@ -341,15 +342,16 @@ function madeIn(messages: readonly Message[]): Made[] {
 }
 
 /**
- * Checks of an episode with faults: its own, and one for each recovery. If a call never succeeded and the agent
- * says so, checks that depend on the call do not count; everything else must be correct.
+ * Checks of an episode with faults: its own, and one for each recovery. If a call never succeeded and the agent says so,
+ * checks that depend on the call do not count: those that the solution does not pass before it, of what is not forbidden.
  */
 export function checksAfterFaults(
   domain: ToolsDomain,
   task: ToolsTask,
   { faults = [], ...end }: EpisodeEnd,
-  own: readonly CheckResult[],
+  checksOf: (end: EpisodeEnd) => CheckResult[],
 ): CheckResult[] {
+  const own = checksOf(asHappened({ ...end, faults }));
   const made = madeIn(end.messages);
   const touched = new Set(faults.map(({ call }) => call.id));
   const answers = end.messages.flatMap((one) => (one.role === 'tool' && !one.isError ? [one.toolCallId] : []));
@@ -397,8 +399,11 @@ export function checksAfterFaults(
     return { name, passed: problem === undefined, reason: problem ?? `handled as it should be (${expect})` };
   });
   if (given.length === 0) return [...own, ...judged];
-  const kept = own.filter(({ passed, name }) => passed === true || name.startsWith('not called'));
-  return [...kept, ...judged, remainder(domain, task, end.finalState, given)];
+  const solution = solutionUntil(domain, task, given);
+  const due = solution === undefined ? [] : checksOf(solution.end).filter(({ passed }) => passed === true);
+  const isDue = (name: string) => isForbidding(name) || due.some((one) => one.name === name);
+  const kept = own.filter(({ passed, name }) => passed !== false || isDue(name));
+  return [...kept, ...judged, remainder(domain, solution, end.finalState, given)];
 }
 
 function isAsked(call: CallSpec, { name, arguments: given }: CallSpec): boolean {
@@ -414,21 +419,47 @@ function isAbout(call: CallSpec, other: CallSpec): boolean {
   return named.length === 0 || Object.values(call.arguments).some((value) => named.includes(canonicalJson(value)));
 }
 
-/** Whether the end state is one that the reference reaches without calls of these tools, wherever it had to stop after the first. */
-function remainder(domain: ToolsDomain, task: ToolsTask, final: JsonObject, without: readonly string[]): CheckResult {
-  const name = 'fault: all else';
+interface Solution {
+  readonly end: EpisodeEnd;
+  readonly left: readonly CallSpec[];
+}
+
+/** The task's solution up to its first call of these tools; undefined where it is not known. */
+function solutionUntil(domain: ToolsDomain, task: ToolsTask, tools: readonly string[]): Solution | undefined {
   const { rules } = domain;
   const calls = task.reference?.calls;
-  if (rules === undefined || calls === undefined)
+  if (rules === undefined || calls === undefined) return undefined;
+  const at = calls.findIndex(({ name }) => tools.includes(name));
+  const made = calls.slice(0, at < 0 ? calls.length : at);
+  const initialState = initialStateOf(domain, task);
+  let finalState = initialState;
+  const messages = made.flatMap((made, i): Message[] => {
+    const call = { ...made, id: `reference-${i}` };
+    if (!rules.tools.has(call.name)) return [];
+    const { operations, observation: content, isError } = rules.execute(finalState, call);
+    finalState = applyOperations(finalState, operations);
+    const answer = { role: 'tool', toolCallId: call.id, name: call.name, content, isError } as const;
+    return [{ role: 'assistant', content: null, toolCalls: [call] }, answer];
+  });
+  return { end: { initialState, finalState, messages }, left: calls.slice(made.length) };
+}
+
+/** Whether the end state is one that the reference reaches without calls of these tools, wherever it had to stop after the first. */
+function remainder(
+  { rules }: ToolsDomain,
+  solution: Solution | undefined,
+  final: JsonObject,
+  without: readonly string[],
+) {
+  const name = 'fault: all else';
+  if (solution === undefined)
     return { name, passed: null, reason: 'no solution to compare with: what else should be so is not known' };
   const wanted = stateHash(final);
-  let state = initialStateOf(domain, task);
-  let isStopped = false;
-  for (const [i, call] of calls.entries()) {
-    if (without.includes(call.name)) isStopped = true;
-    if (isStopped && stateHash(state) === wanted) break;
-    if (without.includes(call.name) || !rules.tools.has(call.name)) continue;
-    state = applyOperations(state, rules.execute(state, { ...call, id: `reference-${i}` }).operations);
+  let state = solution.end.finalState;
+  for (const call of solution.left) {
+    if (stateHash(state) === wanted) break;
+    if (without.includes(call.name) || !rules!.tools.has(call.name)) continue;
+    state = applyOperations(state, rules!.execute(state, { ...call, id: 'reference' }).operations);
   }
   const passed = stateHash(state) === wanted;
   return {
@@ -439,7 +470,7 @@ function remainder(domain: ToolsDomain, task: ToolsTask, final: JsonObject, with
 }
 
 /** The episode with true answers, for checks that read answers: a call with a lost answer was executed. */
-export function asHappened(end: EpisodeEnd): EpisodeEnd {
+function asHappened(end: EpisodeEnd): EpisodeEnd {
   return end.faults === undefined ? end : { ...end, messages: withTrueAnswers(end.messages, end.faults) };
 }
 

@@ -1,5 +1,6 @@
 // Loads a domain from its folder: file schemas and cross-file checks.
 
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -280,6 +281,9 @@ function stateOf(read: DomainFolder, schema: JsonObject): JsonObject {
   return state;
 }
 
+/** Keys may be merged from an anchor (`<<: *name`), as in YAML 1.1. */
+const YAML = { merge: true };
+
 /** By the text of the YAML: a process opens the same domain again and again, and parsing is a sixth of what that takes. */
 const PARSED = new LRUCache<string, { readonly value: Json }>({ max: 32 });
 
@@ -297,7 +301,11 @@ class DomainFolder {
 
   text(file: DomainFile): string {
     try {
-      return readFileSync(this.nameOf(file), 'utf8').replace(/^\uFEFF/, '');
+      const bytes = readFileSync(this.nameOf(file));
+      const text = bytes.toString('utf8').replace(/^\uFEFF/, '');
+      if (isUtf8(bytes)) return text;
+      const line = text.slice(0, text.indexOf('\uFFFD')).split('\n').length;
+      throw new Error(`line ${line} is not UTF-8: save the file in this encoding`);
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       if (code !== 'ENOENT') throw this.invalid(file, message);
@@ -342,9 +350,10 @@ class DomainFolder {
   }
 
   private parsed(file: DomainFile): Json {
-    const value = this.written(file, this.text(file));
-    const problem = jsonProblem(value, STATE_LIMITS);
-    if (problem !== undefined) throw this.invalid(file, problem);
+    const text = this.text(file);
+    const value = this.written(file, text);
+    const problem = jsonProblem(value, STATE_LIMITS) ?? (FILES[file].endsWith('.json') && doubledKey(text, value));
+    if (problem) throw this.invalid(file, problem);
     return value;
   }
 
@@ -353,9 +362,10 @@ class DomainFolder {
     try {
       // Bounds in schemas may be any number.
       if (isJson) return (file === 'schema' ? JSON.parse(text) : parseExactly(text)) as Json;
-      const rounded = /\d{16}/.test(text) && file !== 'tools' && roundedProblem(parse(text, { intAsBigInt: true }));
+      const rounded =
+        /\d{16}/.test(text) && file !== 'tools' && roundedProblem(parse(text, { ...YAML, intAsBigInt: true }));
       if (rounded) throw this.invalid(file, rounded);
-      const read = PARSED.get(text) ?? { value: parse(text) as Json };
+      const read = PARSED.get(text) ?? { value: parse(text, YAML) as Json };
       PARSED.set(text, read);
       return structuredClone(read.value);
     } catch (error) {
@@ -364,6 +374,19 @@ class DomainFolder {
       throw this.invalid(file, `${what}${(error as Error).message}`);
     }
   }
+}
+
+/** Where a key stands twice in an object, of which `JSON.parse` keeps the last without a word; undefined: nowhere. */
+function doubledKey(text: string, value: Json): string | undefined {
+  const written = text.match(/"(?:[^"\\]|\\.)*"\s*:?/g)?.filter((part) => part.endsWith(':')).length ?? 0;
+  if (written === keysIn(value)) return undefined;
+  return parseDocument(text).errors[0]?.message ?? 'a key stands twice in an object';
+}
+
+function keysIn(value: Json): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const own = Array.isArray(value) ? 0 : Object.keys(value).length;
+  return (Object.values(value) as Json[]).reduce<number>((sum, part) => sum + keysIn(part), own);
 }
 
 /** The value itself, it and all its parts frozen. */

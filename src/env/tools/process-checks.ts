@@ -15,6 +15,9 @@ export function processChecks({ before = {}, confirmed = [], never = [] }: Proce
   ];
 }
 
+/** Whether a check is of what may not be done, by its name: such a fault is excused by nothing. */
+export const isForbidding = (name: string) => /^(?:not called|never|before|confirmed): /.test(name);
+
 /** Alternative tools, one of which must have succeeded: `find_by_email | find_by_name`. */
 export function firstTools(first: string): string[] {
   return first.split('|').map((name) => name.trim());

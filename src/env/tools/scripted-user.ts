@@ -1,10 +1,10 @@
 // A user without a language model: says the lines of the task's script, in an order that depends only on what it is told.
 
-import { createContext, Script } from 'node:vm';
 import { LRUCache } from 'lru-cache';
 import { NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
+import { matchesInTime } from '../state/state.js';
 import type { ToolsDomain, ToolsTask, UserSpec } from './domain.js';
 import { spokenMessages } from './message.js';
 import { Phrases } from './phrases.js';
@@ -66,39 +66,27 @@ function agreements({ verifier: { confirmed = [] }, reference }: ToolsTask): rea
   return calls.map(() => ({ when: ASKED_TO_CONFIRM, say: 'Yes, please.' }));
 }
 
-/** The clock of a timeout also runs while the machine does something else: a second, longer try tells that from backtracking. */
-const MATCH_TIMEOUTS_MS = [500, 5000];
 const MATCHED_CHARACTERS = 20_000;
-const matcher = new Script('new RegExp(pattern, "i").test(text)');
-const given = createContext({ pattern: '', text: '' });
 
 /** Words and choices between them, with no repetition, no reference and few groups, are tried once at each place. */
 const CANNOT_BACKTRACK =
   /^(?=.{0,200}$)(\\[bBdDwWsS]|[\w\s|,.;:!'"#%&@/-])*(\((?:\\[bBdDwWsS]|[\w\s|,.;:!'"#%&@/-])*\)(\\[bBdDwWsS]|[\w\s|,.;:!'"#%&@/-])*){0,2}$/;
 const simple = new LRUCache<string, RegExp>({ max: 1_000 });
 
-/** A pattern may come from a task that a model wrote: one that would backtrack for ever is cut off. */
 function matches(pattern: string, text: string, task: ToolsTask): boolean {
   const known = simple.get(pattern) ?? (CANNOT_BACKTRACK.test(pattern) ? new RegExp(pattern, 'i') : undefined);
-  if (known === undefined) return matchesInTime(pattern, text, task);
-  simple.set(pattern, known);
-  return known.test(text.slice(0, MATCHED_CHARACTERS));
-}
-
-function matchesInTime(pattern: string, text: string, task: ToolsTask): boolean {
-  Object.assign(given, { pattern, text: text.slice(0, MATCHED_CHARACTERS) });
-  let failure: (Error & { readonly code?: string }) | undefined;
-  for (const timeout of MATCH_TIMEOUTS_MS) {
-    try {
-      return matcher.runInContext(given, { timeout }) === true;
-    } catch (error) {
-      failure = error as Error;
-      if (failure.code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') break;
-    }
+  const read = text.slice(0, MATCHED_CHARACTERS);
+  if (known !== undefined) {
+    simple.set(pattern, known);
+    return known.test(read);
   }
-  const problem = `task ${task.id}, the script's /${pattern}/ cannot be used: ${failure?.message}`;
-  const hint = 'Give "when" a simple regular expression, without repetitions of repetitions.';
-  throw reverieError('DOMAIN_FILE_INVALID', { problem: `Domain file "tasks": ${problem}`, hint }, failure);
+  try {
+    return matchesInTime(pattern, 'i', read);
+  } catch (failure) {
+    const problem = `task ${task.id}, the script's /${pattern}/ cannot be used: ${(failure as Error).message}`;
+    const hint = 'Give "when" a simple regular expression, without repetitions of repetitions.';
+    throw reverieError('DOMAIN_FILE_INVALID', { problem: `Domain file "tasks": ${problem}`, hint }, failure);
+  }
 }
 
 type ScriptLine = NonNullable<UserSpec['script']>[number];

@@ -5,49 +5,61 @@ import { ReverieError } from '../../core/errors.js';
 import { remembered } from '../state/records.js';
 import { stateHash, valueAt } from '../state/state.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolsDomain, ToolsTask, Verdict, VerifierSpec } from './domain.js';
-import { asHappened, checksAfterFaults } from './faults.js';
+import { checksAfterFaults } from './faults.js';
 import { successfulCalls } from './message.js';
 import { isSuccess } from './outcome.js';
-import { processChecks } from './process-checks.js';
+import { isForbidding, processChecks } from './process-checks.js';
 import { isSameBut, schemasAt } from './same-sets.js';
 import { initialStateOf, referenceStateOf } from './situation.js';
 import { matchOf } from './stated-values.js';
 
 /**
- * Checks every part of the task's verifier. The reward is 1 if all passed, 0 if any failed (of a task with partial credit the share that
- * passed), and null if none failed but one could not be decided (rubrics need a judge; some parts need rules the domain may not have)
+ * Checks every part of the task's verifier. The reward is 1 if all passed, 0 if any failed (of a task with partial credit as `worthOf`
+ * says), and null if none failed but one could not be decided (rubrics need a judge; some parts need rules the domain may not have)
  * or nothing need be done to pass.
  */
 export function verifyEpisode(domain: ToolsDomain, task: ToolsTask, end: EpisodeEnd): Verdict {
-  const own = checksOf(domain, task, asHappened(end));
-  const checks = end.faults === undefined ? own : checksAfterFaults(domain, task, end, own);
+  const found = (end: EpisodeEnd) => checksOf(domain, task, end);
+  const checks = end.faults === undefined ? found(end) : checksAfterFaults(domain, task, end, found);
   if (isSolvedAtStart(domain, task)) checks.push(result('start', null, SOLVED_AT_START));
-  const reward = rewardOf(checks);
-  return { reward: reward === 0 && task.verifier.partial === true ? shareOf(checks) : reward, checks };
+  return { reward: worthOf(domain, task, checks), checks };
 }
 
-/** Partial credit over required changes; 0 if something forbidden was done or the start passes all checks. */
-function shareOf(checks: readonly CheckResult[]): number {
-  const isBroken = ({ name, passed }: CheckResult) =>
-    passed === false && /^(?:not called|never|before|confirmed): /.test(name);
-  if (checks.some((check) => isBroken(check) || check.name === 'start')) return 0;
-  const wanted = checks.filter(({ name }) => !/^(?:not called|never|before|confirmed): /.test(name));
+/**
+ * With partial credit a failure is worth the share of required changes: what passes before anything is done earns nothing. It is 0 if
+ * something forbidden was done, and null while a part is undecided.
+ */
+export function worthOf(domain: ToolsDomain, task: ToolsTask, checks: readonly CheckResult[]): number | null {
+  const reward = rewardOf(checks);
+  if (reward !== 0 || task.verifier.partial !== true) return reward;
+  if (checks.some(({ name, passed }) => passed === false && isForbidding(name))) return 0;
+  const before = [...checksAtStart(domain, task)];
+  const wanted = checks.filter(({ name, passed }) => {
+    const at = before.findIndex((one) => one.name === name);
+    const isGiven = at >= 0 && before.splice(at, 1)[0].passed === true;
+    return passed === false || !(isGiven || isForbidding(name));
+  });
+  if (wanted.some(({ name, passed }) => passed === null && name !== 'start')) return null;
   return wanted.filter(({ passed }) => passed === true).length / wanted.length;
 }
 
 export const SOLVED_AT_START = 'its verifier passes before anything is done, so passing it earns no reward';
 
-const solvedAtStart = new WeakMap<ToolsDomain, WeakMap<ToolsTask, boolean>>();
+const atStart = new WeakMap<ToolsDomain, WeakMap<ToolsTask, readonly CheckResult[]>>();
+
+function checksAtStart(domain: ToolsDomain, task: ToolsTask): readonly CheckResult[] {
+  const ofDomain = remembered(atStart, domain, () => new WeakMap<ToolsTask, readonly CheckResult[]>());
+  return remembered(ofDomain, task, () => {
+    const start = initialStateOf(domain, task);
+    return checksOf(domain, task, { initialState: start, finalState: start, messages: [] });
+  });
+}
 
 /** Whether the verifier passes before anything is done, and forbids nothing: not where the task is to leave all as it is. */
 export function isSolvedAtStart(domain: ToolsDomain, task: ToolsTask): boolean {
   const { state, notCalled = [], never = [] } = task.verifier;
   if (state !== undefined || notCalled.length + never.length > 0) return false;
-  const ofDomain = remembered(solvedAtStart, domain, () => new WeakMap<ToolsTask, boolean>());
-  return remembered(ofDomain, task, () => {
-    const start = initialStateOf(domain, task);
-    return rewardOf(checksOf(domain, task, { initialState: start, finalState: start, messages: [] })) === 1;
-  });
+  return rewardOf(checksAtStart(domain, task)) === 1;
 }
 
 function checksOf(domain: ToolsDomain, task: ToolsTask, end: EpisodeEnd): CheckResult[] {
@@ -69,7 +81,7 @@ function checksOf(domain: ToolsDomain, task: ToolsTask, end: EpisodeEnd): CheckR
 }
 
 /** What a check decided alone; else 1, 0, or null where a check is undecided and none failed. */
-export function rewardOf(checks: readonly CheckResult[]): number | null {
+function rewardOf(checks: readonly CheckResult[]): number | null {
   const decided = checks.find(({ reward }) => reward !== undefined);
   if (decided !== undefined) return decided.reward!;
   if (checks.some(({ passed }) => passed === false)) return 0;

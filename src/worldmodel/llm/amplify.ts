@@ -7,7 +7,8 @@ import { type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
-import { compileSchema, stateHash } from '../../env/state/state.js';
+import { stateHash } from '../../env/state/state.js';
+import { callChecks } from '../../env/tools/check-action.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Operation, Prediction } from '../../env/tools/prediction.js';
@@ -132,13 +133,13 @@ class TrajectoryReplay {
   }
 
   private readCall(turn: Turn): ToolCall | string {
-    const tool = toolOf(this.domain, turn.name);
-    if (tool === undefined) return `there is no tool "${turn.name}".`;
+    const { name } = turn;
+    const { tools } = this.domain;
+    if (!tools.some((tool) => tool.name === name)) return `there is no tool "${name}" of the agent.`;
     const given = parsedJson(turn.arguments);
-    if (!isJsonObject(given)) return `the arguments of ${turn.name} are no JSON object.`;
-    const faults = compileSchema(tool.parameters, `the arguments of ${tool.name}`)(given);
-    if (faults.length > 0) return `the arguments of ${turn.name}: ${faults.join('; ')}.`;
-    return { id: `call-${this.calls++}`, name: tool.name, arguments: given };
+    if (!isJsonObject(given)) return `the arguments of ${name} are no JSON object.`;
+    const problems = callChecks(tools).problems({ name, arguments: given });
+    return problems.length > 0 ? `${problems.join('; ')}.` : { id: `call-${this.calls++}`, name, arguments: given };
   }
 
   private act(action: EpisodeStep['action'], predictions: readonly Prediction[]): void {

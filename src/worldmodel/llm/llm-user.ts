@@ -76,13 +76,15 @@ export class LlmUser implements UserSimulator {
   }
 
   private async ask(query: UserQuery, attempt: number, problem: string | undefined, signal?: AbortSignal) {
-    const { messages: past, seed: own, calls: made = [] } = query;
+    const { messages: past, calls: made = [] } = query;
     const turn = past.filter(({ role }) => role === 'user').length;
-    const stream = Rng.fromSeed(own).split('llm-user', turn, attempt);
+    const stream = Rng.fromSeed(query.seed).split('llm-user', turn, attempt);
     const seed = (made.length > 0 ? stream.split('calls', made.length) : stream).uint32() >>> 1;
     const { temperature, maxTokens } = this;
-    const tools = (query.domain.userTools ?? []).filter(({ name }) => query.task.user.tools?.includes(name) ?? true);
-    const manner = turn === 0 ? undefined : mannerOf(own, turn, this.friction);
+    // It opens with words: only once the agent has spoken is there anything to call for.
+    const own = turn === 0 ? [] : (query.domain.userTools ?? []);
+    const tools = own.filter(({ name }) => query.task.user.tools?.includes(name) ?? true);
+    const manner = turn === 0 ? undefined : mannerOf(query.seed, turn, this.friction);
     const messages = userMessages(query, tools, manner && MANNER_TEXTS[manner], problem);
     const schema = tools.length > 0 ? ACTING_SCHEMA : SCHEMA;
     try {

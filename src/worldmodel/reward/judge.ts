@@ -7,7 +7,7 @@ import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { Rng } from '../../core/rng.js';
 import type { CheckResult, EpisodeEnd, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
-import { stateChanges, verifyEpisode } from '../../env/tools/verify-episode.js';
+import { stateChanges, verifyEpisode, worthOf } from '../../env/tools/verify-episode.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import { DATA_NOTICE, renderSections } from '../llm/prompt.js';
 import { failedReply, replySchema } from '../llm/replies.js';
@@ -264,8 +264,7 @@ export async function judgeEpisode(
     signal,
   );
   const all = [...checks, ...judgement.checks.map((check) => ({ ...check, name: `${RUBRIC}${check.name}` }))];
-  const reward = all.some(({ passed }) => passed === false) ? 0 : all.some(({ passed }) => passed === null) ? null : 1;
-  return { reward, checks: all, judge: judge.version, cost: judgement.cost };
+  return { reward: worthOf(domain, task, all), checks: all, judge: judge.version, cost: judgement.cost };
 }
 
 /** What an episode changed in the data, as a judge is shown it. */

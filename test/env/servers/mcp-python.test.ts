@@ -1,4 +1,4 @@
-// A server of the Python package of MCP, as a process of ours: a session is a process, and one that died is begun again.
+// A server of MCP as a process of ours, of its Python package: a session is a process, and one that died is begun again.
 
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -7,8 +7,22 @@ import { pythonOf } from './python-server.js';
 
 const python = await pythonOf('mcp');
 const SCRIPT = fileURLToPath(new URL('./fixtures/mcp_server.py', import.meta.url));
+const FAULTS = fileURLToPath(new URL('./fixtures/mcp-faults.mjs', import.meta.url));
 const put = (thing: string) => ({ name: 'put', arguments: { thing } });
 const look = { name: 'look', arguments: {} };
+
+it.each([
+  ['none', 'SERVER_FAULT', /refused tools\/list: .*Method not found/],
+  ['empty', 'SERVER_FAULT', /nothing that an agent could call/],
+  ['fails', 'SERVER_FAULT', /the database is down/],
+  ['hangs', 'REMOTE_TIMEOUT', /within 2 s: tools\/list/],
+  ['dies', 'SERVER_UNREACHABLE', /tools\/list: .*Connection closed/],
+  ['garbled', 'SERVER_FAULT', /tools\.0\.inputSchema/],
+])('a server of MCP whose list of tools %s is a fault of the server', async (how, code, message) => {
+  const spec = { mcp: [process.execPath, FAULTS, how], timeoutSeconds: 2 };
+  const error = await on(spec, async () => undefined).catch((thrown) => thrown);
+  expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
+});
 
 describe.skipIf(python === undefined)('a server of MCP as a process', () => {
   it('has tools, instructions, sessions of their own, and no rewards', async () => {

@@ -18,6 +18,23 @@ describe('a schema', () => {
     }
   });
 
+  test('whose pattern would never end on a text says so in place of an answer', () => {
+    const email = '^([a-zA-Z0-9_.-])+@(([a-zA-Z0-9-])+\\.)+([a-zA-Z0-9]{2,4})+$';
+    const properties = { email: { type: 'string', pattern: email }, code: { type: 'string', pattern: '\\s+$' } };
+    const check = compileSchema({ type: 'object', properties, patternProperties: { '^(x+)+$': false } }, 'it');
+    expect(check({ email: 'ada@example.org', code: ' ' })).toEqual([]);
+    expect(check({ email: 'ada', code: '-' })).toEqual([
+      expect.stringContaining('/email must match pattern'),
+      expect.stringContaining('/code must match pattern'),
+    ]);
+    for (const bad of [
+      { email: `a@a.${'a'.repeat(80)}!` },
+      { code: `${' '.repeat(900_000)}-` },
+      { [`${'x'.repeat(60)}y`]: 1 },
+    ])
+      expect(check(bad)).toEqual([expect.stringContaining('takes too long on a text of')]);
+  }, 60_000);
+
   test.each([
     [{ type: 'strin' }, '/type'],
     [{ $ref: '#/$defs/none' }, "can't resolve reference"],

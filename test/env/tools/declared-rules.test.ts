@@ -9,6 +9,7 @@ import { applyOperations } from '../../../src/env/state/operations.js';
 import { ExpressionProblem, readExpression } from '../../../src/env/tools/cel.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { loadDomain } from '../../../src/env/tools/load-domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { checkProposal } from '../../../src/worldmodel/tools/checks.js';
 import { makeRouter } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
@@ -46,6 +47,68 @@ describe('declared rules', () => {
       expect(rules!.invariants(initialState, applyOperations(initialState, outcome.operations))).toEqual([]);
     },
   );
+
+  it.each([
+    [{ remove: '/steps/{key}', each: 'state.steps', if: 'it.done' }, [2, 5]],
+    [{ remove: '/steps/{key}', each: 'state.steps' }, []],
+    [{ remove: '/steps', value: 'it', each: 'state.steps', if: 'it.done' }, [2, 5]],
+    [{ remove: '/steps/{key}/done', each: 'state.steps', if: 'it.n < 3' }, [1, 2, 3, 4, 5]],
+  ])('remove of a list what they say, and nothing beside it: %j', async (effect, left) => {
+    const steps = [1, 2, 3, 4, 5].map((n) => ({ n, done: n !== 2 && n !== 5 }));
+    const domain = await load(
+      { tools: { tidy: { effects: [effect], answers: 'state.steps.map(one, one.n)' } } },
+      (files) =>
+        Object.assign(files, {
+          'tools.yaml': stringify([
+            { name: 'tidy', description: 'tidies', kind: 'write', parameters: { type: 'object' } },
+          ]),
+          'state.json': JSON.stringify({ steps }),
+          'state.schema.json': '{}',
+          'tasks.yaml': stringify([{ id: 't', family: 't', user: { goal: 'g' }, verifier: { rubric: ['r'] } }]),
+        }),
+    );
+    const { observation } = domain.rules!.execute(domain.initialState, { id: 'c', name: 'tidy', arguments: {} });
+    expect(JSON.parse(observation)).toEqual(left);
+  });
+
+  it('hold their invariants in reality as in a simulation: the call that would break one is refused with its reason', async () => {
+    const take = { effects: [{ increment: '/left', by: '-call.n' }], answers: 'state.left' };
+    const invariants = [{ require: 'state.left >= 0', error: 'only {before.left} are left' }];
+    const domain = await load({ tools: { take }, invariants } as JsonObject, (files) =>
+      Object.assign(files, {
+        'tools.yaml': stringify([
+          {
+            ...{ name: 'take', description: 'takes', kind: 'write' },
+            parameters: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] },
+          },
+        ]),
+        'state.json': '{ "left": 5 }',
+        'state.schema.json': '{}',
+        'tasks.yaml': stringify([{ id: 't', family: 't', user: { goal: 'g' }, verifier: { rubric: ['r'] } }]),
+      }),
+    );
+    const router = await makeRouter(parseToolsModelConfig({ backends: ['rules'] }), { domain });
+    for (const responder of [router, rulesResponder(domain)])
+      for (const [n, observation] of [
+        [5, '0'],
+        [6, 'Error: only 5 are left'],
+      ] as const) {
+        const call = { id: 'c', name: 'take', arguments: { n } };
+        const query = {
+          domain,
+          state: domain.initialState,
+          call,
+          messages: [],
+          seed: 1,
+          step: 0,
+          task: domain.tasks[0],
+        };
+        const { operations, ...answer } = await responder.answer(query);
+        expect(answer).toMatchObject({ observation, isError: n === 6 });
+        expect(answer).not.toHaveProperty('refused');
+        expect(operations.length).toBe(n === 6 ? 0 : 1);
+      }
+  });
 
   it('are the backend rules, and part of the version', async () => {
     const domain = await load(RULES);
@@ -150,6 +213,12 @@ describe('expressions', () => {
   it.each([
     ['5 / 2', 2.5],
     ['0.1 + 0.2', 0.3],
+    ['0.1 + 0.2 == 0.3 && a.items.size() > 0', true],
+    ['[0.1, 0.2, 0.3].sum() * 3', 1.8],
+    ['1 / 3 * 3', 1],
+    ['1700000000.123', 1700000000.123],
+    ['{"paid": 12345678901.25, "at": [52.520008123456789]}', { paid: 12345678901.25, at: [52.52000812345679] }],
+    ['[{"a": 1, "b": 2}, {"b": 2, "a": 1}].unique()', false],
     ['size(a.items) + 1', 3001],
     ['int("7") * 2.5', 17.5],
     ['max(3, 2.5)', 3],

@@ -122,6 +122,23 @@ describe('what a right agent does', () => {
   });
 });
 
+it.each([
+  [{ notCalled: [] }, 1],
+  [{ never: ['find_books'] }, 0],
+  [{ before: { get_member: ['find_books'] } }, 0],
+  [{ called: [{ name: 'get_member', arguments: { member_id: 'M1' } }] }, 0],
+  [{ rubric: ['It is polite.'] }, null],
+] as const)('a call that fails for good excuses nothing that does not depend on it: %j', async (verifier, reward) => {
+  const own = { ...library.tasks.find(({ id }) => id === 'lend-dune')! };
+  const domain = { ...library, tasks: [{ ...own, verifier: { state: 'reference', ...verifier } } as ToolsTask] };
+  const env = environment(rulesOf({ kind: 'error', tools: ['lend_book'] }), domain);
+  await env.reset({ seed: 1 });
+  await env.step(call('find_books', { text: 'Dune' }));
+  await env.step(call('lend_book', { member_id: 'M1', book_id: 'B1' }));
+  await env.step({ content: 'I am sorry, I could not lend it: the system is unavailable.' });
+  expect((await env.settled()).verdict.reward).toBe(reward);
+});
+
 it('shows the state as it was, where an answer is stale, and never twice what is the same', async () => {
   const env = environment(rulesOf({ kind: 'stale' }), library);
   await env.reset({ task: 'lend-dune', seed: 1 });

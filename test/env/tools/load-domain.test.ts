@@ -67,6 +67,27 @@ describe('a domain folder', () => {
     expect(error.message).not.toMatch(/[\r\n{]name}/);
   });
 
+  test.each(['policy.md', 'tools.yaml', 'state.json', 'tasks.yaml', 'rules.js'])('is UTF-8, %s too', async (file) => {
+    const name = path.join(folder, file);
+    writeFileSync(name, Buffer.from(`${readFileSync(name, 'utf8')}\n\u00fc\u00f6`, 'latin1'));
+    const error = await loadDomain(folder).catch((thrown) => thrown);
+    expect(error.code).toBe('DOMAIN_FILE_INVALID');
+    expect(error.message).toMatch(/line \d+ is not UTF-8/);
+  });
+
+  test('may merge keys from an anchor, and may hold colons in its texts', async () => {
+    change('tools.yaml', 'parameters:', 'parameters: &any');
+    change('state.json', 'Emma', 'Emma\\": \\"a novel\\":');
+    const name = path.join(folder, 'tasks.yaml');
+    writeFileSync(
+      name,
+      readFileSync(name, 'utf8').replace('{ member_id: M1, book_id: B1 }', '{ <<: { member_id: M1 }, book_id: B1 }'),
+    );
+    const domain = await loadDomain(folder);
+    expect(domain.tasks[0].reference?.calls[1].arguments).toEqual({ member_id: 'M1', book_id: 'B1' });
+    domain.close();
+  });
+
   test('names the nearest of known keys and the file that is missing', async () => {
     change('tasks.yaml', 'family: lend', 'famly: lend');
     await expect(loadDomain(folder)).rejects.toMatchObject({ hint: 'Did you mean "family"?' });

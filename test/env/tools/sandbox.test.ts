@@ -51,6 +51,16 @@ describe('a tool', () => {
     rules.close();
   });
 
+  test('that would break an invariant is refused with the reason, and changes nothing', async () => {
+    const text = `export const tools = { take(state, { n }) { state.left -= n; return state.left; } };
+      export const invariants = [(before, after) => (after.left < 0 ? 'only ' + before.left + ' are left' : null)];`;
+    const rules = await sandboxedRules(text, 'rules.js');
+    const [taken, refused] = [5, 6].map((n) => rules.execute({ left: 5 }, callOf('take', { n })));
+    expect(taken).toMatchObject({ operations: [{ path: '/left', value: 0 }], observation: '0', isError: false });
+    expect(refused).toEqual({ operations: [], observation: 'Error: only 5 are left', isError: true });
+    rules.close();
+  });
+
   test('is pure: nothing it keeps outlives the call', async () => {
     const rules = await rulesOf([
       `memory.calls = (memory.calls ?? 0) + 1;

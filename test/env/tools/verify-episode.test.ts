@@ -194,7 +194,16 @@ describe('how it was gone about', () => {
     const [asSet, asList] = ['/sets/a', '/lists'].map((path) => ({ path, equals: ['y', 'x'] }));
     expect(rewardOf({ assert: [asSet] })).toBe(1);
     expect(rewardOf({ assert: [asSet, asList] })).toBe(0);
-    expect(rewardOf({ assert: [asSet, asList], partial: true })).toBe(0.5);
+    const partly = (...more: object[]) => Object.assign({ assert: [asSet, asList], partial: true }, ...more);
+    expect(rewardOf(partly())).toBe(0.5);
+    // What is so from the start is no credit, what it breaks is a fault, and what is open leaves all open.
+    const kept = { path: '/none', exists: false };
+    const broken = { path: '/books/B1', exists: true };
+    expect(rewardOf(partly({ assert: [kept, asSet, asList] }))).toBe(0.5);
+    expect(rewardOf(partly({ assert: [kept, asList] }))).toBe(0);
+    expect(rewardOf(partly({ assert: [broken, asSet] }))).toBe(0.5);
+    expect(rewardOf(partly({ rubric: ['It is polite.'] }))).toBeNull();
+    expect(rewardOf(partly({ rubric: ['It is polite.'], confirmed: [] }))).toBeNull();
   });
 });
 

@@ -159,6 +159,14 @@ describe('judgeEpisode', () => {
     expect(await of({ assert, rubric }, judgeWith([false]).judge)).toMatchObject({ reward: 0 });
   });
 
+  it('decides over its part of partial credit', async () => {
+    const partly = { assert: [...assert, { path: '/a', equals: 3 }], rubric, partial: true };
+    expect(await of(partly)).toMatchObject({ reward: null });
+    expect(await of(partly, judgeWith([true]).judge)).toMatchObject({ reward: 0.75 });
+    expect(await of({ ...partly, assert }, judgeWith([false]).judge)).toMatchObject({ reward: 1 / 3 });
+    expect(await of(partly, judgeWith(['garbage']).judge)).toMatchObject({ reward: null });
+  });
+
   it('gives no reward, not 0, where the judge abstains or there is none', async () => {
     expect(await of({ assert, rubric }, judgeWith(['garbage', true, false]).judge)).toMatchObject({ reward: null });
     expect(await of({ rubric })).toMatchObject({ reward: null });

@@ -72,6 +72,19 @@ it('is written from what a world is shown of the domain, declared rules included
   domain.close();
 });
 
+it.each([
+  [{ ticket_id: 'T1001', force: true }, /unknown key "force"/],
+  [{ ticket_id: 'T1001', note: 2 ** 53 }, /beyond 2\^53/],
+])('has only calls that the environment takes: not %j', async (given, reason) => {
+  const tools = deskDomain().tools.map(({ parameters: { additionalProperties: _, ...parameters }, ...tool }) => {
+    return { ...tool, parameters };
+  });
+  const domain = { ...deskDomain(), tools };
+  const model = new ScriptedModel(() => ({ turns: [asks, calls('close_ticket', given), closed, says] }) as Json);
+  const episode = await amplifyTrajectory({ domain, task: DESK_TASK, model, seed: 3 });
+  expect(episode.problems.join()).toMatch(reason);
+});
+
 it('is held to exact rules where there are any', async () => {
   const idle = { ...closed, operations: [{ op: 'replace', path: '/tickets/T1001/subject', value: '"x"' }] };
   expect((await written([asks, closes, idle, says], true).run()).problems.join()).toContain(

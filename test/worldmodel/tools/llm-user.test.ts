@@ -30,6 +30,17 @@ function user(script: Script) {
 }
 
 describe('a user by language model', () => {
+  it('opens with words, not with calls of its own tools', async () => {
+    const [tool] = deskDomain().tools;
+    const own = { ...domain, userTools: [{ ...tool, name: 'look', for: 'user' as const }] };
+    const acts = { ...says(''), calls: [{ name: 'look', arguments: '{"ticket_id":"T1001"}' }] };
+    const { model, user: bo } = user(({ attempt }) => (attempt === 0 ? acts : says('Please close T1001.')));
+    const opened = await bo.open({ ...query(), domain: own, messages: messages.slice(0, 1) });
+    expect(opened).toMatchObject({ content: 'Please close T1001.', done: false });
+    expect(model.requests.map(({ messages: [system] }) => system.content?.includes('calls'))).toEqual([false, false]);
+    expect(await bo.reply({ ...query(), domain: own })).toMatchObject({ calls: [{ name: 'look' }] });
+  });
+
   it('sees what was said, and neither policy, calls, results nor thoughts', async () => {
     const { model, user: bo } = user(() => says('T1001, please.'));
     expect(await bo.reply(query())).toEqual({ content: 'T1001, please.', done: false, cost: CALL_COST });

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { addCosts, NO_COST } from '../../../src/core/cost.js';
 import type { Prediction } from '../../../src/env/tools/prediction.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Trust } from '../../../src/worldmodel/tools/backend-model.js';
@@ -10,7 +11,7 @@ import { episodeWeight } from '../../../src/worldmodel/tools/checks.js';
 import { makeRouter, Router } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { rulesEnvironment } from '../../env/tools/library.js';
-import { deskDomain, deskQuery, deskRules, realDesk } from './desk.js';
+import { deskDomain, deskQuery, deskRules, deskState, realDesk } from './desk.js';
 import { CALL_COST, prediction, ScriptedModel, sectionsOf, truthful } from './scripted-model.js';
 
 const config = (changes: object = {}) => parseToolsModelConfig({ kind: 'tools', ...changes });
@@ -121,6 +122,19 @@ describe('a backend of somebody else', () => {
   it('is held to the bar that is declared for it', async () => {
     expect(await asked('proposal', 0.8).answer(reading)).toMatchObject({ isError: true, confidence: 0 });
   });
+});
+
+it('exact code does in a simulation what it does in reality, however much that is', async () => {
+  const initialState = deskState(300);
+  const operations = Object.keys(initialState.tickets as object).map((id) => {
+    return { op: 'replace', path: `/tickets/${id}/status`, value: 'closed' } as const;
+  });
+  const outcome = { operations, observation: 'x'.repeat(200_000), isError: false };
+  const domain = { ...deskDomain({ rules: { ...deskRules, execute: () => outcome } }), initialState };
+  const query = { ...closing, domain, state: initialState };
+  const router = await makeRouter(config({ backends: ['rules'] }), { domain });
+  const [simulated, real] = [await router.answer(query), await rulesResponder(domain).answer(query)];
+  expect(simulated).toMatchObject({ operations, observation: real.observation, isError: false });
 });
 
 describe('a backend that is named', () => {

@@ -270,7 +270,8 @@ export const SANDBOX_PROGRAM = `
     for (const one of rules.invariants ?? []) {
       if (typeof one !== 'function') throw new Unfit('an invariant is of type ' + typeof one + ', not a function');
     }
-    return { tools: names('tools'), preconditions: names('preconditions'), checks: names('checks') };
+    const invariants = (rules.invariants ?? []).map((_, i) => String(i));
+    return { tools: names('tools'), preconditions: names('preconditions'), checks: names('checks'), invariants };
   }
 
   const requests = {

@@ -4,10 +4,10 @@ import type { Patch } from 'immer';
 import { type JsonObject, sha256 } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
 import { areRulesOfPack } from '../../../core/packs.js';
-import { asOperation, originOf } from '../../state/operations.js';
+import { applyOperations, asOperation, originOf } from '../../state/operations.js';
 import type { CheckResult, EpisodeEnd, ToolOutcome, ToolRules } from '../domain.js';
 import type { ToolCall } from '../message.js';
-import type { Operation } from '../prediction.js';
+import { type Operation, refusalOf } from '../prediction.js';
 import { stateChanges } from '../verify-episode.js';
 import {
   areRulesTrusted,
@@ -46,7 +46,10 @@ export async function sandboxedRules(
   const isTrusted = isPack || areRulesTrusted();
   const place = new Place(() => (isTrusted ? new TrustedRealm(program, isPack) : new SandboxThread(program)));
   try {
-    const outline = place.ask('outline', {}, {}) as Record<'tools' | 'preconditions' | 'checks', string[]>;
+    const outline = place.ask('outline', {}, {}) as Record<
+      'tools' | 'preconditions' | 'checks' | 'invariants',
+      string[]
+    >;
     return new RulesFile(file, version, place, outline, new Set(readers));
   } catch (error) {
     place.close();
@@ -60,6 +63,7 @@ class RulesFile implements SandboxedRules {
   readonly tools: ReadonlySet<string>;
   readonly checks: ReadonlySet<string>;
   readonly preconditioned: ReadonlySet<string>;
+  private readonly hasInvariants: boolean;
   /** What was found of states that never change, by the later one: a step's are asked about again where its row is judged. */
   private readonly broken = new WeakMap<
     JsonObject,
@@ -76,15 +80,18 @@ class RulesFile implements SandboxedRules {
     this.tools = new Set(outline.tools);
     this.checks = new Set(outline.checks);
     this.preconditioned = new Set(outline.preconditions);
+    this.hasInvariants = outline.invariants.length > 0;
   }
 
   execute(state: JsonObject, { name, arguments: args }: ToolCall): ToolOutcome {
     const request = this.readers.has(name) ? 'read' : 'write';
     const answer = this.ask(`tool ${name}`, request, { name, args }, { state }) as ToolAnswer;
-    if ('refused' in answer) return { operations: [], observation: `Error: ${answer.refused}`, isError: true };
+    if ('refused' in answer) return refusalOf([answer.refused]);
     const operations = answer.patches.map(asOperation);
-    if (operations.length > 0) this.place.kept(state, operations);
-    return { operations, observation: answer.observation, isError: false };
+    if (operations.length === 0) return { operations, observation: answer.observation, isError: false };
+    this.place.kept(state, operations);
+    const broken = this.invariants(state, applyOperations(state, operations));
+    return broken.length > 0 ? refusalOf(broken) : { operations, observation: answer.observation, isError: false };
   }
 
   preconditions(state: JsonObject, { name, arguments: args }: ToolCall): readonly string[] {
@@ -93,6 +100,7 @@ class RulesFile implements SandboxedRules {
   }
 
   invariants(before: JsonObject, after: JsonObject): readonly string[] {
+    if (!this.hasInvariants) return [];
     const known = this.broken.get(after);
     if (known?.before === before) return known.reasons;
     const reasons = this.ask('invariants', 'invariants', {}, { before, after }) as string[];
