@@ -538,11 +538,10 @@ async function rowMaker(
 /** Whole trajectories, checked afterwards. An exemplar is drawn for each row from the real records, where there are any. */
 async function amplifiedRows({ config, folder }: ToolsScenario, { domain, cast }: ToolsParts): Promise<MakeRow> {
   const model = await cast.model('world');
-  const { logs, tolerant } = config.experience;
-  // Of the scenario's records those that are complete and sound, in their order.
+  // Of the scenario's records those that are complete and sound, in their order; simulated ones, which are remembered too, are left out.
   const exemplars: (readonly Message[])[] = [];
-  for (const path of logs) {
-    const { episodes } = await readEpisodeLogs(resolve(folder, path), { domain, tolerant });
+  for (const path of config.experience.logs) {
+    const { episodes } = await readEpisodeLogs(resolve(folder, path), { domain, tolerant: true });
     const { kept } = prefilterEpisodes(episodes, domain);
     exemplars.push(...kept.map(({ messages }) => messages));
   }
