@@ -251,11 +251,11 @@ async function measured<T extends object>(
   return report;
 }
 
-/** Folders of runs beside this one, the newest first. */
+/** Folders of runs beside this one, the newest first; whatever else lies there is passed over. */
 function runsBeside(out: string): string[] {
   const begun = readdirSync(dirname(out)).flatMap((name) => {
     const [folder, record] = [join(dirname(out), name), join(dirname(out), name, RUN_FILE)];
-    const at = folder === out ? undefined : statSync(record, { throwIfNoEntry: false })?.mtimeMs;
+    const at = folder === out || !existsSync(record) ? undefined : statSync(record).mtimeMs;
     return at === undefined ? [] : [{ folder, at }];
   });
   return begun.sort((a, b) => b.at - a.at).map(({ folder }) => folder);
