@@ -57,7 +57,7 @@ import {
 import { deficitOf, lostStep } from '../../../synth/signals/deficits.js';
 import { Curriculum } from '../../../synth/tasks/curriculum.js';
 import { defectOf } from '../../../synth/tasks/lint-tasks.js';
-import { prefilterEpisodes } from '../../../synth/tasks/seed-filter.js';
+import { seedFault } from '../../../synth/tasks/seed-filter.js';
 import { commandsUnknown } from '../../../training/text-play.js';
 import { amplifyTrajectory } from '../../../worldmodel/llm/amplify.js';
 import { LlmUser } from '../../../worldmodel/llm/llm-user.js';
@@ -542,7 +542,7 @@ async function amplifiedRows({ config, folder }: ToolsScenario, { domain, cast }
   const exemplars: (readonly Message[])[] = [];
   for (const path of config.experience.logs) {
     const { episodes } = await readEpisodeLogs(resolve(folder, path), { domain, tolerant: true });
-    const { kept } = prefilterEpisodes(episodes, domain);
+    const kept = episodes.filter((episode) => seedFault(episode, domain) === undefined);
     exemplars.push(...kept.map(({ messages }) => messages));
   }
   const { stateTokens } = config.model.llm;
