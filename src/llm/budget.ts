@@ -3,7 +3,7 @@
 
 import { addCosts, type Cost, NO_COST, subtractCosts } from '../core/cost.js';
 import { reverieError } from '../core/errors.js';
-import { abortError } from './flow.js';
+import { abortError, onAbort } from './flow.js';
 
 export interface BudgetLimits {
   readonly calls?: number;
@@ -63,7 +63,13 @@ export class Budget {
       const limit = this.exhausted();
       if (limit !== undefined) throw this.error(limit);
       if (this.leavesRoom()) break;
-      await new Promise<void>((resolve) => this.waiting.push(resolve));
+      await new Promise<void>((resolve) => {
+        const forgetSignal = signal && onAbort(signal, resolve);
+        this.waiting.push(() => {
+          forgetSignal?.();
+          resolve();
+        });
+      });
     }
     this.reserved = addCosts(this.reserved, estimate);
     return {

@@ -89,20 +89,18 @@ export class Limiter {
   /** Waits for a place, in order of arrival. Rejects with the signal's reason once it is aborted. */
   acquire(signal?: AbortSignal): Promise<number> {
     return new Promise((resolve, reject) => {
-      const waiter: Waiter = { resolve };
-      const forgetSignal =
-        signal &&
-        onAbort(signal, () => {
-          waiter.resolve = undefined;
-          reject(abortError(signal));
-        });
-      if (forgetSignal) {
-        waiter.resolve = (epoch) => {
-          forgetSignal();
+      const forgetSignal = signal && onAbort(signal, abandon);
+      const waiter: Waiter = {
+        resolve: (epoch) => {
+          forgetSignal?.();
           resolve(epoch);
-        };
-      }
+        },
+      };
       this.queue.push(waiter);
+      function abandon(): void {
+        waiter.resolve = undefined;
+        reject(abortError(signal!));
+      }
     });
   }
 

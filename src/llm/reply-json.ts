@@ -240,7 +240,8 @@ function strictNode(node: Json): JsonObject {
 function strictKeyword(key: string, value: Json): Json {
   if (key === 'items') return strictNode(value);
   if (key === 'anyOf') return (value as readonly Json[]).map(strictNode);
-  if (key === '$defs' || key === 'definitions') return mapValues(value as JsonObject, strictNode);
+  if (key === '$defs' || key === 'definitions')
+    return Object.fromEntries(Object.entries(value as JsonObject).map(([name, node]) => [name, strictNode(node)]));
   return value;
 }
 
@@ -311,16 +312,12 @@ function normalizedObject(value: JsonObject, { properties, required, additionalP
   if (isWrapper && isJsonObject(only) && Object.keys(only).some((key) => Object.hasOwn(known, key)))
     return normalizedObject(only, { properties, required, additionalProperties } as JsonObject);
   const kept = Object.entries(value).flatMap(([key, part]): [string, Json][] => {
-    const inner = ownValue(known, key);
+    const inner = Object.hasOwn(known, key) ? known[key] : undefined;
     if (inner === undefined) return additionalProperties === false ? [] : [[key, part]];
     return part === null && !needed.has(key) && !allowsNull(inner) ? [] : [[key, normalized(part, inner)]];
   });
   const missing = [...needed].filter((key) => !Object.hasOwn(value, key) && allowsNull(known[key] ?? false));
   return Object.fromEntries([...kept, ...missing.map((key): [string, Json] => [key, null])]);
-}
-
-function ownValue(object: JsonObject, key: string): Json | undefined {
-  return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
 function allowsNull(schema: Json): boolean {
@@ -336,8 +333,4 @@ function isObjectType(node: Json): boolean {
   if (!isJsonObject(node)) return false;
   const { type } = node;
   return type === 'object' || (Array.isArray(type) && type.includes('object')) || 'properties' in node;
-}
-
-function mapValues(object: JsonObject, map: (value: Json) => Json): JsonObject {
-  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value)]));
 }

@@ -213,32 +213,37 @@ export class Capabilities {
     return this.refusedSchemas.get(schemaText) ?? this.structured;
   }
 
-  /** Whether a 400 teaches something that the same request, asked otherwise, may avoid. `asked`: how JSON was asked for. */
-  learn(message: string, { text: body, needs }: RequestBody, asked?: AskedJson): boolean {
+  /**
+   * What a 400 teaches that the same request, asked otherwise, may avoid: a function that forgets it again, for where that did not help.
+   * @param asked  how JSON was asked for
+   */
+  learn(message: string, { text: body, needs }: RequestBody, asked?: AskedJson): (() => void) | undefined {
     if (
       asked &&
       this.fixed === 'auto' &&
       /response_format|json_?schema|json_object|structured|guided|grammar/i.test(message)
     ) {
-      return this.loosen(message, asked);
+      return this.loosen(message, asked) ? () => {} : undefined;
     }
     const most = Number(MOST_TOKENS.exec(message)?.[1] ?? Number.NaN);
     if (most > 0 && most < sentMaxTokens(body)) {
       this.maxTokens = Math.min(most, this.maxTokens);
-      return true;
+      return () => {};
     }
     const need = (Object.keys(NEEDS) as Need[]).find((each) => NEEDS[each].test(message));
     // The request already has the form that the refusal asks for: the cause is another one.
     if (need !== undefined && !needs.has(need)) {
       this.needs = new Set([...this.needs, need]);
-      return true;
+      return () => {
+        this.needs = new Set([...this.needs].filter((each) => each !== need));
+      };
     }
     // The earliest name in the message is what it complains of; others may be advice.
     const named = OMITTABLE.filter((key) => mentions(message, key) && body.includes(`"${key}":`));
     const [key] = named.sort((a, b) => message.indexOf(a) - message.indexOf(b));
-    if (key === undefined) return false;
+    if (key === undefined) return undefined;
     this.omitted.add(key);
-    return true;
+    return () => this.omitted.delete(key);
   }
 
   /** Records a way to ask that produced valid JSON. */

@@ -92,7 +92,8 @@ export class ServedModel implements LanguageModel {
     if (cache === undefined) return (await this.ask(prepared, signal)).reply;
     const key = this.preparer.key(prepared);
     const shared = this.pending.get(key);
-    if (shared !== undefined) {
+    // One that was called off is nobody's to wait for.
+    if (shared?.controller.signal.aborted === false) {
       this.cacheHits++;
       return { ...(await join(shared, signal)), cached: true };
     }
@@ -141,8 +142,9 @@ export class ServedModel implements LanguageModel {
       return undefined;
     }
     if (entry.kind === 'reply') return replyOf(entry);
-    // A server may have been given a longer context since; only a replay is to meet what was.
-    if (entry.kind === 'error' && entry.code === 'LLM_CONTEXT_EXCEEDED' && mode !== 'replay') return undefined;
+    // A server may have been given a longer context since, and replies more room; only a replay is to meet what was.
+    const isRoom = entry.code === 'LLM_REPLY_TOO_LARGE' && Number(entry.values.limit) < this.parts.config.maxReplyBytes;
+    if ((isRoom || entry.code === 'LLM_CONTEXT_EXCEEDED') && mode !== 'replay') return undefined;
     // Saved by another version and unknown to this one: asked again.
     if (!Object.hasOwn(ERROR_CATALOGUE, entry.code)) return undefined;
     return reverieError(entry.code as ErrorCode, entry.values);
@@ -164,7 +166,9 @@ export class ServedModel implements LanguageModel {
       store.put(key, replyEntry(answer));
       return answer.reply;
     } catch (error) {
-      if (error instanceof ReverieError && error.values.ofModel === true) store.put(key, errorEntry(error));
+      if (!(error instanceof ReverieError)) throw error;
+      const { code, values } = error;
+      if (values.ofModel === true) store.put(key, { kind: 'error', code, values });
       throw error;
     } finally {
       this.pending.delete(key);
@@ -210,20 +214,14 @@ function placeOf(session: string, count: number): number {
 }
 
 type ReplyEntry = Extract<Entry, { kind: 'reply' }>;
-type ErrorEntry = Extract<Entry, { kind: 'error' }>;
 
 function replyEntry({ reply, jsonIsText }: Answer): ReplyEntry {
-  if (!jsonIsText) return { kind: 'reply', reply, jsonIsText };
   const { json: _, ...others } = reply;
-  return { kind: 'reply', reply: others, jsonIsText };
+  return { kind: 'reply', reply: jsonIsText ? others : reply, jsonIsText };
 }
 
 function replyOf({ reply, jsonIsText }: ReplyEntry): ChatReply {
   return jsonIsText ? { ...reply, json: JSON.parse(reply.text) as Json, cached: true } : { ...reply, cached: true };
-}
-
-function errorEntry({ code, values }: ReverieError): ErrorEntry {
-  return { kind: 'error', code, values };
 }
 
 /** Waits for a shared reply, until this waiter's own signal. */

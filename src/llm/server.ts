@@ -116,7 +116,8 @@ export class ChatServer {
     const { config, capabilities, apiKey } = this;
     const { prepared } = ask;
     let wasted: Cost = NO_COST;
-    for (let lessons = 0; ; lessons++) {
+    const lessons: (() => void)[] = [];
+    while (true) {
       const body = requestBody(prepared, config, capabilities, ask.room);
       const asked = body.structured && { schemaText: prepared.schema!.text, structured: body.structured };
       const reply = await this.send(body.text, ask);
@@ -124,7 +125,8 @@ export class ChatServer {
         try {
           const answer = this.read(reply, prepared);
           if (asked) capabilities.worked(asked.structured);
-          return wasted.calls === 0 ? answer : { ...answer, reply: withCost(answer.reply, wasted) };
+          const usage = addCosts(answer.reply.usage, wasted);
+          return wasted.calls === 0 ? answer : { ...answer, reply: { ...answer.reply, usage } };
         } catch (error) {
           if (!(error instanceof ReverieError)) throw error;
           const cost = addCosts(wasted, (error.values.usage as Cost | undefined) ?? NO_COST);
@@ -138,11 +140,14 @@ export class ChatServer {
       const failure = ServerFailure.ofReply(config.url, reply, retryAfterSeconds(reply.headers), apiKey);
       if (failure.isServers) throw failure;
       const isLesson = reply.status === 400 || reply.status === 422 || reply.status === 501;
-      if (isLesson && lessons < MAX_LESSONS) {
+      if (isLesson && lessons.length < MAX_LESSONS) {
         const room = ask.room === undefined ? roomLeft(failure.problem, body.text) : undefined;
         ask.room ??= room;
-        if (room !== undefined || capabilities.learn(failure.problem, body, asked)) continue;
+        const lesson = room === undefined ? capabilities.learn(failure.problem, body, asked) : () => {};
+        if (lesson !== undefined && lessons.push(lesson)) continue;
       }
+      // A refusal that quotes the request names keys that have nothing to do with it: other requests keep theirs.
+      for (const forget of lessons) forget();
       throw failure.toReverieError(1);
     }
   }
@@ -181,10 +186,6 @@ export class ChatServer {
     const elapsed = firstSent === undefined ? 0 : performance.now() / 1000 - firstSent;
     return this.config.deadlineSeconds - elapsed;
   }
-}
-
-function withCost(reply: Answer['reply'], more: Cost): Answer['reply'] {
-  return { ...reply, usage: addCosts(reply.usage, more) };
 }
 
 /** The HTTP status of an error within a reply, as gateways send it under status 200. */

@@ -1,6 +1,7 @@
 // One HTTP exchange with a server: a pool of connections, a deadline of our own, a cap on what is read, and what a failure says.
 // Replies are collected straight from undici's dispatcher, which costs half of what its request() does.
 
+import { hash } from 'node:crypto';
 import type { Dispatcher } from 'undici';
 import { reverieError } from '../core/errors.js';
 import { undici } from '../core/packs.js';
@@ -61,7 +62,9 @@ export class Transport {
       if (signal?.aborted) return reject(abortError(signal));
       const limits = { url: this.url, timeoutSeconds, maxBytes: this.options.maxReplyBytes };
       const collector = new ReplyCollector(limits, { resolve, reject }, signal);
-      const headers = session === undefined ? this.headers : { ...this.headers, 'x-session-id': session };
+      // Names of tasks are of any script; a header is ASCII.
+      const id = session && /[^ -~]/.test(session) ? hash('sha256', session, 'hex') : session;
+      const headers = id === undefined ? this.headers : { ...this.headers, 'x-session-id': id };
       this.pool.dispatch({ origin: this.origin, method: 'POST', path: this.path, headers, body }, collector);
     });
   }
@@ -103,7 +106,7 @@ class ReplyCollector implements Dispatcher.DispatchHandler {
     private readonly settlers: Settlers,
     signal: AbortSignal | undefined,
   ) {
-    this.timer = setTimeout(expire, limits.timeoutSeconds * 1000, this);
+    this.timer = setTimeout(() => this.expire(), limits.timeoutSeconds * 1000);
     this.forgetSignal = signal && onAbort(signal, () => this.fail(abortError(signal)));
   }
 
@@ -162,10 +165,6 @@ class ReplyCollector implements Dispatcher.DispatchHandler {
     clearTimeout(this.timer);
     this.forgetSignal?.();
   }
-}
-
-function expire(collector: ReplyCollector): void {
-  collector.expire();
 }
 
 // A request that a server or the network failed, before it is known whether another try will do.

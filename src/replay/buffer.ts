@@ -153,14 +153,8 @@ export class ReplayBuffer implements RowStore {
     const { origin, episode, step, group, parent, logProb, confidence, stateHash } = this.store;
     return {
       ...this.origins.at(origin[index]),
-      rowId,
-      source: this.source,
-      episode: episode[index],
-      step: step[index],
-      group: group[index],
-      parent: parent[index],
-      logProb: logProb[index],
-      confidence: confidence[index],
+      ...{ rowId, source: this.source, episode: episode[index], step: step[index], group: group[index] },
+      ...{ parent: parent[index], logProb: logProb[index], confidence: confidence[index] },
       stateHash: stateHash[index],
     };
   }

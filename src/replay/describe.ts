@@ -13,12 +13,7 @@ export async function describeBuffer(folder: string) {
     return total;
   };
   return {
-    source,
-    rows: size,
-    capacity,
-    inserted,
-    obsDim,
-    actionDim,
+    ...{ source, rows: size, capacity, inserted, obsDim, actionDim },
     reward: sum(reward) / size,
     episodes: new Set(episode).size,
     terminated: sum(terminated),

@@ -30,10 +30,7 @@ export interface PiecePlace {
   readonly bytes: number;
 }
 
-interface Place {
-  readonly at: number;
-  readonly bytes: number;
-}
+type Place = Pick<PiecePlace, 'at' | 'bytes'>;
 
 interface Waiting {
   readonly record: (number: number) => Uint8Array;

@@ -66,6 +66,21 @@ describe('a budget', () => {
     await expect(budget.reserve(NO_COST)).rejects.toMatchObject({ code: 'BUDGET_SPENT' });
   });
 
+  it('lets a call go that was called off while it waited, and the same question be asked again at once', async () => {
+    const server = await serve('x', { faults: { seed: 1, slowMs: 400 } });
+    const model = await modelOf(server, {}, { budget: new Budget({ calls: 2 }), cacheFolder: await temporaryFolder() });
+    const others = many(1).map((request) => model.chat(request));
+    const controller = new AbortController();
+    const reserved = model.chat(question('b'));
+    const waiting = model.chat(question('c'), { signal: controller.signal });
+    setTimeout(() => controller.abort(), 20);
+    await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
+    const again = model.chat(question('c'));
+    expect(model.stats().inFlight).toBe(2);
+    await expect(again).rejects.toMatchObject({ code: 'BUDGET_SPENT' });
+    await Promise.all([...others, reserved]);
+  });
+
   it('can be of time, and can be shared and charged by others', async () => {
     const budget = new Budget({ seconds: 0.05, calls: 3 });
     expect(budget.exhausted()).toBeUndefined();

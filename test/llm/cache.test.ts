@@ -129,6 +129,18 @@ describe('the cache', () => {
     expect(server.requests).toHaveLength(4);
   });
 
+  it('asks anew for what was too large once more may be read, but in a replay', async () => {
+    const cacheFolder = await temporaryFolder();
+    const server = await serve('x'.repeat(5000));
+    const ask = async (config: object) =>
+      (await modelOf(server, config, { cacheFolder })).chat(question('a')).then(({ text }) => text.length);
+    for (let run = 0; run < 2; run++)
+      await expect(ask({ maxReplyBytes: 1000 })).rejects.toMatchObject({ code: 'LLM_REPLY_TOO_LARGE' });
+    expect(server.requests).toHaveLength(1);
+    await expect(ask({ maxReplyBytes: 9000, ...REPLAY })).rejects.toMatchObject({ code: 'LLM_REPLY_TOO_LARGE' });
+    expect(await ask({ maxReplyBytes: 9000 })).toBe(5000);
+  });
+
   it('asks anew, and keeps that, in mode refresh', async () => {
     const cacheFolder = await temporaryFolder();
     const server = await serve(counting());

@@ -43,6 +43,13 @@ describe('the way to a server', () => {
     }
   });
 
+  it('is there for tasks whose names are of any script', async () => {
+    const model = await makeLanguageModel({ url: `${await listening(() => 'heard')}/v1`, model: 'm', retries: 0 });
+    for (const session of ['größe 1', 'タスク 5', '🙂\n'])
+      expect((await model.chat(asked(session))).text, session).toBe('heard');
+    await model.close();
+  });
+
   it('is the same for all requests of an episode, of several servers', async () => {
     const url = [`${await listening(() => 'one')}/v1`, `${await listening(() => 'two')}/v1`];
     const model = await makeLanguageModel({ url, model: 'm' });

@@ -86,6 +86,23 @@ describe('keys of a request', () => {
     expect([...model.stats().omitted].sort()).toEqual(['logprobs', 'max_tokens', 'seed']);
   });
 
+  it('are kept where a refusal quotes a whole request whose fault is another, for all later ones', async () => {
+    const server = await serve('x', {
+      before: (response, body) => {
+        if (body.messages[0].content !== 'bad') return false;
+        const detail = [{ type: 'value_error', msg: 'Value error, roles must alternate', input: body }];
+        response.writeHead(400).end(JSON.stringify({ detail }));
+        return true;
+      },
+    });
+    const model = await modelOf(server);
+    const asked = (text: string) => model.chat(question(text, { seed: 3, stop: ['.'], temperature: 0 }));
+    await expect(asked('bad')).rejects.toMatchObject({ code: 'LLM_REFUSED', message: /roles must alternate/ });
+    await asked('good');
+    expect(server.requests.at(-1)?.body).toMatchObject({ seed: 3, stop: ['.'], temperature: 0, max_tokens: 4096 });
+    expect(model.stats().omitted).toEqual([]);
+  });
+
   it('are those of every server: messages, tools, stops, parameters of the user’s', async () => {
     const server = await serve('x');
     const model = await modelOf(server, { parameters: { top_k: 4 }, topP: 0.5 });

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { canonicalJson, type JsonObject, parsedJson } from '../../core/canonical-json.js';
+import { canonicalJson, isJsonObject, type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import type { ToolsSpace } from '../../core/environment.js';
 import { describeIssues, nameAside, reverieError } from '../../core/errors.js';
 import { roundedProblem } from '../../core/exact-numbers.js';
@@ -42,7 +42,7 @@ const writing = z.string().max(MAX_CHARACTERS).optional();
 const callForm = z.strictObject({
   id: writing,
   name: z.string().min(1).max(256),
-  arguments: z.custom<JsonObject>(isRecord, 'it is no object'),
+  arguments: z.custom<JsonObject>(isJsonObject, 'it is no object'),
   rawArguments: writing,
 });
 const actionForm = z.strictObject({
@@ -77,20 +77,16 @@ function freeId(used: ReadonlySet<string>): string {
   return `call-${number}`;
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** Untrusted and perhaps huge or circular: only its outline is shown. */
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 60));
-  if (!isRecord(value)) return Array.isArray(value) ? `[${value.length} elements]` : String(value);
+  if (!isJsonObject(value)) return Array.isArray(value) ? `[${value.length} elements]` : String(value);
   return `{${Object.keys(value).slice(0, 8).join(', ').slice(0, 200)}}`;
 }
 
 export interface CallChecks {
   /** What is wrong with a call, one sentence each; empty if a tool can be asked. */
-  problems(call: CallSpec): readonly string[];
+  problems(call: CallSpec & Pick<ToolCall, 'rawArguments'>): readonly string[];
   refuse(problems: readonly string[]): Prediction;
   /** Problems of the answer to a successful call, by the schema of the tool's `returns`. */
   answerProblems(name: string, observation: string): readonly string[];
@@ -117,10 +113,12 @@ function compiledChecks(tools: readonly ToolSpec[]): CallChecks {
   );
   const modelVersion = `schema:${createHash('sha256').update(canonicalJson(tools)).digest('hex').slice(0, 16)}`;
   return {
-    problems: ({ name, arguments: args }) => {
+    problems: ({ name, arguments: args, rawArguments }) => {
       const check = checks.get(name);
-      const rounded = roundedProblem(args);
-      const problems = rounded === undefined ? check?.(args) : [rounded];
+      // Of what was written nothing could be read: it is not what a call without arguments means.
+      const isUnread = rawArguments !== undefined && Object.keys(args).length === 0;
+      const problem = isUnread ? 'they are no JSON object, or none that can be taken' : roundedProblem(args);
+      const problems = problem === undefined ? check?.(args) : [problem];
       if (problems !== undefined) return problems.map((problem) => `the arguments of ${name} are wrong: ${problem}`);
       const shown = name.slice(0, 80);
       return [`unknown tool "${shown}"${nameAside(shown, [...checks.keys()])}`];
@@ -152,7 +150,7 @@ interface JsonLimits {
 }
 
 /** Arguments of a call, as an agent writes them. */
-const ARGUMENT_LIMITS: JsonLimits = { depth: 64, parts: 100_000, characters: 1_000_000 };
+export const ARGUMENT_LIMITS: JsonLimits = { depth: 64, parts: 100_000, characters: 1_000_000 };
 
 /** A state, as a domain holds it. */
 export const STATE_LIMITS: JsonLimits = { depth: 128, parts: 20_000_000, characters: 500_000_000 };

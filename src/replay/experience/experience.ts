@@ -2,7 +2,7 @@
 // Nothing synthetic is remembered without saying which model version answered.
 
 import { z } from 'zod';
-import type { JsonObject } from '../../core/canonical-json.js';
+import { isJsonObject, type JsonObject } from '../../core/canonical-json.js';
 import type { Cost } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import type { Verdict } from '../../env/tools/domain.js';
@@ -280,7 +280,7 @@ function provenanceProblem({ source, backend, modelVersion, row, scenario, task,
 function shapeProblem({ call, history, observation, confidence, step }: ExperienceStep): string | undefined {
   if (!Number.isSafeInteger(step) || step < 0) return `has the number ${step}`;
   if (typeof call?.name !== 'string' || call.name === '') return 'calls no tool';
-  if (!isObject(call.arguments)) return 'has arguments that are no object';
+  if (!isJsonObject(call.arguments)) return 'has arguments that are no object';
   if (isTooDeep(call.arguments)) return `has arguments nested deeper than ${MAX_ARGUMENT_DEPTH}`;
   if (typeof observation !== 'string') return 'has an observation that is no text';
   if (observation.length > MAX_OBSERVATION) return `has an observation of more than ${MAX_OBSERVATION} characters`;
@@ -292,8 +292,4 @@ function shapeProblem({ call, history, observation, confidence, step }: Experien
 export function isTooDeep(value: unknown, left = MAX_ARGUMENT_DEPTH): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return left === 0 || Object.values(value).some((part) => isTooDeep(part, left - 1));
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

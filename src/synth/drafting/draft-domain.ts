@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { isJsonObject, type JsonObject } from '../../core/canonical-json.js';
+import { isJsonObject, type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { ReverieError } from '../../core/errors.js';
 import { temporaryFolder } from '../../core/files.js';
@@ -263,8 +263,11 @@ const SHOWN_LOGS = 16_000;
 
 function shortened(name: DraftFile, text: string): string {
   if (name !== 'state.json' || text.length <= SHOWN_STATE) return text;
-  const state = JSON.parse(text) as JsonObject;
+  const state = parsedJson(text);
+  // What a model wrote need not be what it was to write.
+  if (!isJsonObject(state)) return text.slice(0, SHOWN_STATE);
   const cut = Object.entries(state).map(([key, part]) => {
+    if (Array.isArray(part)) return [key, part.slice(0, SHOWN_ENTRIES)];
     return [key, isJsonObject(part) ? Object.fromEntries(Object.entries(part).slice(0, SHOWN_ENTRIES)) : part];
   });
   return JSON.stringify(Object.fromEntries(cut));

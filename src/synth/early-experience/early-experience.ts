@@ -5,9 +5,10 @@ import { z } from 'zod';
 import { canonicalJson, isJsonObject, type Json, type JsonObject, parsedJson } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { Awaitable, EnvSnapshot } from '../../core/environment.js';
+import { ReverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import type { ToolSpec } from '../../env/tools/domain.js';
-import { type Message, spokenMessages, type ToolCall } from '../../env/tools/message.js';
+import { type AssistantMessage, type Message, spokenMessages, type ToolCall } from '../../env/tools/message.js';
 import type { Prediction } from '../../env/tools/prediction.js';
 import { ScriptedUser } from '../../env/tools/scripted-user.js';
 import { admissibleIn } from '../../env/tools/text-environment.js';
@@ -26,6 +27,7 @@ import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
 import { askChecked, type Checked, shownMessage } from '../asked-json.js';
 import { sampleArguments, seenWords } from '../episodes/agents/baseline-agents.js';
+import { isOfRow } from '../episodes/produce-rows.js';
 import { Entities } from '../tasks/entity-swap.js';
 import { argumentCheck } from '../tasks/task-checks.js';
 
@@ -173,10 +175,10 @@ class Forks {
     const id = `${idOf(state)}:${k}`;
     const { environment, snapshot, history } = state;
     await environment.restore(snapshot);
-    const { action, cost } = await this.proposal(state, k, taken);
-    if (action === undefined) return skipped(state, id, 'no action was found that had not been tried', cost);
-    taken.add(actionKey(action));
-    const { observation, terminated, info } = await environment.step(action);
+    const tried = await this.tried(state, k, taken);
+    if (tried.reason !== undefined) return skipped(state, id, tried.reason, tried.cost);
+    const { action, cost, result } = tried;
+    const { observation, terminated, info } = result;
     const { predictions, userCost } = info as unknown as ToolsStepInfo;
     const isHeard = observation.messages.some(({ role }) => role === 'user');
     const isReal = predictions.length > 0 && !isHeard && predictions.every(({ backend }) => backend === 'real');
@@ -187,6 +189,25 @@ class Forks {
       source: isReal ? 'real' : 'synthetic',
       ...answeredBy(predictions, isHeard ? this.request.user.version : undefined),
     };
+  }
+
+  /** An action and what came of it; the reason where there is none, as where the policy's model wrote nothing that is one. */
+  private async tried(state: State, k: number, taken: Set<string>) {
+    const { environment, history } = state;
+    let cost: Cost = NO_COST;
+    try {
+      const proposed = await this.proposal(state, k, taken);
+      cost = proposed.cost;
+      if (proposed.action === undefined) return { reason: 'no action was found that had not been tried', cost };
+      taken.add(actionKey(proposed.action));
+      const result = await environment.step(proposed.action);
+      // As the environment took it: its answers name the ids of its calls.
+      const { role: _, ...action } = environment.messages[history.length] as AssistantMessage;
+      return { action, cost, result };
+    } catch (error) {
+      if (!(error instanceof ReverieError) || !isOfRow(error)) throw error;
+      return { reason: `no action: ${error.message}`, cost };
+    }
   }
 
   /** What to try: the policy's action under seeds of its own, or a drawn one. */

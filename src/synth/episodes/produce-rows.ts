@@ -116,22 +116,26 @@ async function madeOrFailed<T>(make: () => Promise<T>): Promise<T | FailedRow> {
       return await make();
     } catch (error) {
       if (!(error instanceof ReverieError)) throw error;
-      const failed = { code: error.code, message: error.message, kind: kindOf(error) };
-      const { costs } = error.entry;
-      // A fault of what a model wrote, or of the row: it would end alike in every run.
-      if (error.values.ofModel === true || costs === 'episode') return { failed };
-      if ((error.values.retryable === true || costs === 'attempt') && attempt < TRIES) continue;
-      if (costs === 'attempt') return { failed };
-      throw error;
+      const isAttempts = error.entry.costs === 'attempt';
+      const isPassing = !isOfRow(error) && (error.values.retryable === true || isAttempts);
+      if (isPassing && attempt < TRIES) continue;
+      if (!isAttempts && !isOfRow(error)) throw error;
+      return { failed: { code: error.code, message: error.message, kind: kindOf(error) } };
     }
   }
+}
+
+/** A fault of what a model wrote, an agent's action that is none included, or of the row: it would end alike in every run. */
+export function isOfRow({ code, values, entry }: ReverieError): boolean {
+  return values.ofModel === true || entry.costs === 'episode' || code === 'ACTION_OUT_OF_SPACE';
 }
 
 /** Who caused a row to fail: badly written replies of models other than the agent's are handled where they are asked. */
 function kindOf({ code, values }: ReverieError): OutcomeKind {
   if (code === 'USER_TURN_INVALID') return 'failed_by_user';
   if (code === 'TRAJECTORY_INVALID') return 'failed_by_simulator';
-  return values.ofModel === true ? 'failed_by_agent' : 'failed_by_infrastructure';
+  const isAgents = values.ofModel === true || code === 'ACTION_OUT_OF_SPACE';
+  return isAgents ? 'failed_by_agent' : 'failed_by_infrastructure';
 }
 
 export function isFailed(value: unknown): value is FailedRow {

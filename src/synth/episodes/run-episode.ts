@@ -9,7 +9,7 @@ import { ensureFolder, writeFileAtomic } from '../../core/files.js';
 import { Rng } from '../../core/rng.js';
 import { takeTurn } from '../../core/threads.js';
 import type { EpisodeEnd, Picture, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
-import { type Message, seenByAgent } from '../../env/tools/message.js';
+import { type AssistantMessage, type Message, seenByAgent } from '../../env/tools/message.js';
 import {
   type AttemptOutcome,
   type EpisodeFacts,
@@ -22,7 +22,7 @@ import {
 import type { Prediction } from '../../env/tools/prediction.js';
 import { admissibleIn } from '../../env/tools/text-environment.js';
 import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
-import type { ToolsAction, ToolsPolicy, ToolsStepInfo, WalkNote } from '../../env/tools/tools-family.js';
+import type { ToolsPolicy, ToolsStepInfo, WalkNote } from '../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
@@ -61,9 +61,11 @@ export async function runEpisode(
     const result = await environment.step(turn.action, signal);
     const info = result.info as unknown as ToolsStepInfo;
     const { predictions, userPredictions, stateHash } = info;
+    // As the environment took it: with ids of calls that no other call has.
+    const { role: _, ...action } = environment.messages[message] as AssistantMessage;
     costs.push(turn.cost, info.userCost, ...[...predictions, ...(userPredictions ?? [])].map(({ cost }) => cost));
     steps.push({
-      ...{ message, action: withoutAbsent(turn.action) },
+      ...{ message, action },
       ...(turn.tokens !== undefined && { tokens: turn.tokens }),
       ...(turn.isCut && { cut: true as const }),
       ...(userPredictions && { userPredictions }),
@@ -80,14 +82,9 @@ export async function runEpisode(
   const facts = { ...ranOut, ...environment.facts };
   settled ??= settle(verifyEpisode(domain, task, end), facts);
   const { cost: ofJudge, ...found } = await settleVerdict({ domain, task, end, ...settled, facts }, settings, signal);
-  const cost = totalCost([...costs, ofJudge]);
+  const cost = [...costs, ofJudge].reduce(addCosts, NO_COST);
   const ended = { messages, steps, masked, ...(walk && { walk }), terminated, truncated, ...found };
   return episodeRecord({ ...ended, policyVersion: policy.version, ...first, cost }, task, plan, settings);
-}
-
-/** Without keys that are undefined: a record is JSON. */
-function withoutAbsent({ content, reasoning, toolCalls }: ToolsAction): ToolsAction {
-  return { content, ...(reasoning !== undefined && { reasoning }), ...(toolCalls !== undefined && { toolCalls }) };
 }
 
 /** Folder of the files, beside the records. */
@@ -327,8 +324,4 @@ export function episodeRecord(
     weight: weigh(ended.steps.flatMap(({ predictions }) => predictions)),
     cost: ended.cost,
   };
-}
-
-function totalCost(parts: readonly Cost[]): Cost {
-  return parts.reduce(addCosts, NO_COST);
 }

@@ -109,9 +109,11 @@ export function schemaFilter(domain: ToolsDomain): Filter {
     for (const { index, message } of agentTurns(record)) {
       if (isMasked(record, index)) continue;
       for (const call of message.toolCalls ?? []) {
-        if (callFaults(domain, [call]).length === 0) continue;
-        if (!answerOf(record, call)?.isError)
-          return cutOrDrop(withMasked(record, refused), index, 'a call that does not fit its schema');
+        const isRefused = answerOf(record, call)?.isError === true;
+        // What was written and could not be read is not the call without arguments that stands for it.
+        const isUnread = isRefused && call.rawArguments !== undefined;
+        if (!isUnread && callFaults(domain, [call]).length === 0) continue;
+        if (!isRefused) return cutOrDrop(withMasked(record, refused), index, 'a call that does not fit its schema');
         refused.push(index);
       }
     }

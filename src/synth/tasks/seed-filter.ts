@@ -4,31 +4,13 @@
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import { callsOf, type Message } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import type { Filter } from '../quality/filter.js';
 import { schemaFilter, structureFilter } from '../quality/form-filters.js';
 
-interface SeedFilterResult {
-  readonly kept: readonly EpisodeRecord[];
-  /** Each with one sentence why. */
-  readonly rejected: readonly { readonly episode: EpisodeRecord; readonly reason: string }[];
-}
-
-export function prefilterEpisodes(episodes: Iterable<EpisodeRecord>, domain: ToolsDomain): SeedFilterResult {
-  const filters = [structureFilter(), schemaFilter(domain)];
-  const kept: EpisodeRecord[] = [];
-  const rejected: { episode: EpisodeRecord; reason: string }[] = [];
-  for (const episode of episodes) {
-    const reason = formFault(episode, filters, domain);
-    if (reason === undefined) kept.push(episode);
-    else rejected.push({ episode, reason });
-  }
-  return { kept, rejected };
-}
-
-function formFault(episode: EpisodeRecord, filters: readonly Filter[], domain: ToolsDomain): string | undefined {
+/** Why a log is no seed; undefined where it is one. */
+export function seedFault(episode: EpisodeRecord, domain: ToolsDomain): string | undefined {
   const { messages } = episode;
   if (!messages.some(({ role }) => role === 'user')) return 'no user';
-  for (const { judge } of filters) {
+  for (const { judge } of [structureFilter(), schemaFilter(domain)]) {
     const judgement = judge(episode, { domain, taskOf: () => undefined });
     if ('repaired' in judgement) return judgement.note;
     if (!judgement.keep) return judgement.reason;

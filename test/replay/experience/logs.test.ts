@@ -315,6 +315,24 @@ describe('what cannot be read', () => {
     await expect(readEpisodeLogs(run)).rejects.toThrow(expect.objectContaining({ code: 'LOG_INVALID' }));
   });
 
+  it('reads one record of a .json file, a byte order mark and U+2028 in texts; what is no UTF-8 is refused, not altered', async () => {
+    const said = { messages: [{ role: 'user', content: 'Zoë\u2028Müller' }, ...conversation(true).slice(1)] };
+    const text = JSON.stringify(said);
+    for (const path of [file('one.json', text), file('mark.jsonl', `\uFEFF${text}`, text), file('list.json', [said])]) {
+      const { episodes } = await readEpisodeLogs(path);
+      expect(episodes[0].messages[0].content, path).toBe('Zoë\u2028Müller');
+    }
+    for (const encoding of ['latin1', 'utf16le'] as const) {
+      for (const name of [`${encoding}.jsonl`, `${encoding}.json`]) {
+        writeFileSync(join(folder, name), Buffer.from(`\uFEFF${text}\n`, encoding));
+        await expect(readEpisodeLogs(join(folder, name), { tolerant: true })).rejects.toThrow('is no UTF-8');
+      }
+    }
+    await expect(readEpisodeLogs(file('nothing.json', 'null'))).rejects.toThrow('record 1: it is no object');
+    mkdirSync(join(folder, 'around', 'folder.jsonl'), { recursive: true });
+    await expect(readEpisodeLogs(join(folder, 'around'))).rejects.toThrow('folder.jsonl", the file: it cannot be read');
+  });
+
   it('names files that are missing, and folders without logs', async () => {
     await expect(readEpisodeLogs(join(folder, 'nothing.jsonl'))).rejects.toThrow('cannot be read');
     mkdirSync(join(folder, 'empty'));

@@ -49,6 +49,16 @@ describe('drafting a domain', () => {
     expect(draft.steps.every(({ files }) => Object.keys(files).length > 0)).toBe(true);
   });
 
+  it('goes on where a large state.json is none, and says so', async () => {
+    const torn = `{"members": {"M-1": "${'x'.repeat(30_000)}`;
+    const model = scriptedModel(reply({ ...part(...WORLD), 'state.json': torn }), tasks, rules());
+    const draft = await draftDomain({ ...wishes, repairs: 0, model });
+    expect(draft.admitted).toBe(false);
+    expect(draft.trial.faults.join()).toContain('state.json": it is not JSON');
+    const shown = JSON.parse(String(model.requests[1].messages[1].content)).files['state.json'];
+    expect(shown).toBe(torn.slice(0, 20_000));
+  });
+
   it('asks again where a reply cannot be used, and gives up where none can', async () => {
     const broken = reverieError('LLM_REPLY_INVALID', { model: 'm', problem: 'no JSON', reply: 'Sure!', ofModel: true });
     const good = await draftDomain({

@@ -3,6 +3,7 @@
 import '../../../src/kinds/registry.js';
 import { describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
+import { reverieError } from '../../../src/core/errors.js';
 import type { Message } from '../../../src/env/tools/message.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
@@ -146,6 +147,32 @@ describe('transitions', () => {
       rows.some((row) => row.kind === 'skipped' && row.reason.includes('had not been tried') && row.cost.calls === 3),
     ).toBe(true);
     expect(new Set(seeds).size).toBe(seeds.length);
+  });
+
+  it('are left out, with the reason, where the policy’s model writes no action; ids of calls are those of their answers', async () => {
+    let asked = 0;
+    const many = Array.from({ length: 65 }, () => ({ id: '', name: 'get_order', arguments: {} }));
+    const policy: ToolsPolicy = {
+      version: 'p',
+      act: () => {
+        asked++;
+        if (asked % 3 === 0) throw reverieError('LLM_REPLY_INVALID', { model: 'm', problem: 'empty', ofModel: true });
+        const order_id = `ORD-${asked}`;
+        const calls = asked % 3 === 1 ? many : [{ id: 'c0', name: 'get_order', arguments: { order_id } }];
+        return { action: { content: null, toolCalls: calls }, cost: NO_COST };
+      },
+    };
+    const rows = await rowsOf({ policy, alternatives: 3 });
+    const skipped = rows.flatMap((row) => (row.kind === 'skipped' ? [row.reason] : []));
+    expect(skipped).toHaveLength(8);
+    expect(skipped.every((reason) => /^no action: (Action |.*empty)/.test(reason))).toBe(true);
+    const tried = rows.filter(isTransition).filter(({ k }) => k > 0);
+    expect(tried).toHaveLength(4);
+    for (const { action, next, history } of tried) {
+      const [{ id }] = action.toolCalls!;
+      expect(next[0]).toMatchObject({ role: 'tool', toolCallId: id });
+      expect(JSON.stringify(history)).not.toContain(`"${id}"`);
+    }
   });
 });
 

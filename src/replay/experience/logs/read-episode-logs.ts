@@ -1,10 +1,8 @@
 // Logs of the real environment as episodes like any other, with what their calls did to the state as far as that is known.
 
-import { once } from 'node:events';
 import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname, join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import { canonicalJson, type JsonObject, parsedJson, sha256 } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
@@ -276,19 +274,19 @@ export function filesAt(path: string): string[] {
   return names.sort().map((name) => join(path, name));
 }
 
-/** Records in order. Throws LOG_INVALID if the file cannot be read, or is one JSON text that is damaged. */
+/** Records in order. Throws LOG_INVALID if the file cannot be read, is no UTF-8, or is one JSON text that is damaged. */
 export async function* recordsOf(path: string): AsyncGenerator<LogRecord> {
-  yield* extname(path) === '.json' ? listed(path) : lines(path);
+  try {
+    yield* extname(path) === '.json' ? listed(path) : lines(path);
+  } catch (error) {
+    throw unreadable(path, error);
+  }
 }
 
 async function* lines(path: string): AsyncGenerator<LogRecord> {
   const sessions = new SessionLines();
   let number = 0;
-  const input = createReadStream(path, 'utf8');
-  await once(input, 'open').catch((error) => {
-    throw unreadable(path, error);
-  });
-  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
+  for await (const line of textLines(path)) {
     const where = `line ${++number}`;
     if (line.trim() === '') continue;
     let value: unknown;
@@ -303,17 +301,33 @@ async function* lines(path: string): AsyncGenerator<LogRecord> {
   yield* sessions.records();
 }
 
+/** One record may stand alone. */
 async function* listed(path: string): AsyncGenerator<LogRecord> {
-  let records: unknown[];
-  try {
-    records = parseExactly(await readFile(path, 'utf8')) as unknown[];
-  } catch (error) {
-    throw unreadable(path, error);
-  }
+  const records = [parseExactly(utf8().decode(await readFile(path)))].flat();
   for (const [i, value] of records.entries()) yield { where: `record ${i + 1}`, value };
 }
 
+/**
+ * Lines of a text in UTF-8, as JSON Lines have them: JSON leaves U+2028 within a text as it is, where Node's readline ends a line.
+ * Throws what reading throws, and a TypeError where it is no UTF-8: put in place of such bytes, U+FFFD would make two ids one.
+ */
+export async function* textLines(path: string): AsyncGenerator<string> {
+  const decoder = utf8();
+  let rest = '';
+  for await (const bytes of createReadStream(path, { highWaterMark: 2 ** 20 })) {
+    const complete = (rest + decoder.decode(bytes, { stream: true })).split('\n');
+    rest = complete.pop()!;
+    yield* complete;
+  }
+  rest += decoder.decode();
+  if (rest !== '') yield rest;
+}
+
+const utf8 = () => new TextDecoder('utf-8', { fatal: true });
+
 function unreadable(path: string, error: unknown) {
-  const problem = (error as Error).message;
-  return reverieError('LOG_INVALID', { path, where: 'the file', problem: `it cannot be read (${problem})` }, error);
+  const { code, message } = error as NodeJS.ErrnoException;
+  const isForeign = code === 'ERR_ENCODING_INVALID_ENCODED_DATA';
+  const problem = isForeign ? 'it is no UTF-8; save it in that encoding' : `it cannot be read (${message})`;
+  return reverieError('LOG_INVALID', { path, where: 'the file', problem }, error);
 }

@@ -200,7 +200,7 @@ async function makeEarlyExperience(context: Context, parts: ToolsParts, data: st
   const folder = join(context.out, 'datasets', 'early-experience');
   await ensureFolder(folder);
   const phase = context.progress.phase('early experience', null, 'rows');
-  const rows = { 'world-model': [] as string[], reflection: [] as string[], skipped: 0 };
+  const rows = { triples: 0, reflections: [] as Buffer[], skipped: 0 };
   const made = earlyExperience({
     episodes: experts(readEpisodes(data)),
     environment: (user) => makeEpisodeEnvironment({ ...parts, user }, parts.responder, config),
@@ -209,14 +209,18 @@ async function makeEarlyExperience(context: Context, parts: ToolsParts, data: st
     model: reflections ? await parts.cast.model('tasks') : undefined,
     ...{ alternatives, seed: context.seed, signal: context.signal },
   });
-  for await (const row of made) {
-    phase.advance();
-    if (row.kind === 'skipped') rows.skipped++;
-    else rows[row.kind].push(`${JSON.stringify(row)}\n`);
-  }
-  await writeFileAtomic(join(folder, 'world-model.jsonl'), rows['world-model'].join(''));
-  if (reflections) await writeFileAtomic(join(folder, 'reflections.jsonl'), rows.reflection.join(''));
-  phase.end(`${rows['world-model'].length} triples, ${rows.reflection.length} reflections, ${rows.skipped} skipped`);
+  // Each row holds all that was seen before it: together they may be longer than a text can be.
+  const triples = async function* () {
+    for await (const row of made) {
+      phase.advance();
+      if (row.kind === 'skipped') rows.skipped++;
+      else if (row.kind === 'reflection') rows.reflections.push(Buffer.from(`${JSON.stringify(row)}\n`));
+      else if (++rows.triples) yield Buffer.from(`${JSON.stringify(row)}\n`);
+    }
+  };
+  await writeFileAtomic(join(folder, 'world-model.jsonl'), triples());
+  if (reflections) await writeFileAtomic(join(folder, 'reflections.jsonl'), rows.reflections);
+  phase.end(`${rows.triples} triples, ${rows.reflections.length} reflections, ${rows.skipped} skipped`);
   return folder;
 }
 
@@ -235,12 +239,11 @@ interface Shown {
   readonly beside: readonly Block[];
 }
 
-/** Users of the scenario's records. */
+/** Users of the scenario's records; what a simulator answered, which is remembered too, is left out. */
 async function recordedUsers({ scenario }: Context, domain: ToolsDomain): Promise<UserBehaviour> {
   const users = new UserBehaviour();
-  const { logs, tolerant } = scenario.config.experience;
-  for (const path of logs) {
-    const { episodes } = await readEpisodeLogs(resolve(scenario.folder, path), { domain, tolerant });
+  for (const path of scenario.config.experience.logs) {
+    const { episodes } = await readEpisodeLogs(resolve(scenario.folder, path), { domain, tolerant: true });
     for (const { messages } of episodes) users.add(messages);
   }
   return users;

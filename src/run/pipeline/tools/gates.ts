@@ -3,10 +3,9 @@
 // it holds for. Tasks: those given, and new ones made from them, kept there too. Datasets: each row is judged once as it comes, what passes is
 // a line of data/episodes.jsonl, and that file is written out in each format that was asked for; `reverie export` does the last again.
 
-import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import { PassThrough } from 'node:stream';
 import { z } from 'zod';
 import { contentHash, type JsonObject, sha256 } from '../../../core/canonical-json.js';
@@ -23,7 +22,7 @@ import { isWorkedOutLater } from '../../../env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../env/tools/scripted-user.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import type { EpisodeRecord, ExperienceIndex, ExperienceStep } from '../../../replay/experience/experience.js';
-import { episodeLogFiles } from '../../../replay/experience/logs/read-episode-logs.js';
+import { episodeLogFiles, textLines } from '../../../replay/experience/logs/read-episode-logs.js';
 import { ExperienceStore } from '../../../replay/experience/store.js';
 import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';
 import { exportEpisodes } from '../../../synth/export/episodes/export-episodes.js';
@@ -252,11 +251,11 @@ async function measured<T extends object>(
   return report;
 }
 
-/** Folders of runs beside this one, the newest first. */
+/** Folders of runs beside this one, the newest first; whatever else lies there is passed over. */
 function runsBeside(out: string): string[] {
   const begun = readdirSync(dirname(out)).flatMap((name) => {
     const [folder, record] = [join(dirname(out), name), join(dirname(out), name, RUN_FILE)];
-    const at = folder === out ? undefined : statSync(record, { throwIfNoEntry: false })?.mtimeMs;
+    const at = folder === out || !existsSync(record) ? undefined : statSync(record).mtimeMs;
     return at === undefined ? [] : [{ folder, at }];
   });
   return begun.sort((a, b) => b.at - a.at).map(({ folder }) => folder);
@@ -612,8 +611,7 @@ export const EPISODES_FILE = 'episodes.jsonl';
 
 /** The episodes in a folder of `data`, one by one, in the order of their rows. */
 export async function* readEpisodes(folder: string): AsyncGenerator<EpisodeRecord> {
-  const input = createReadStream(join(folder, EPISODES_FILE), 'utf8');
-  for await (const line of createInterface({ input, crlfDelay: Infinity })) yield JSON.parse(line) as EpisodeRecord;
+  for await (const line of textLines(join(folder, EPISODES_FILE))) yield JSON.parse(line) as EpisodeRecord;
 }
 
 /** Rows as they come, each judged once; the file is there whole when all are. */

@@ -57,7 +57,7 @@ import {
 import { deficitOf, lostStep } from '../../../synth/signals/deficits.js';
 import { Curriculum } from '../../../synth/tasks/curriculum.js';
 import { defectOf } from '../../../synth/tasks/lint-tasks.js';
-import { prefilterEpisodes } from '../../../synth/tasks/seed-filter.js';
+import { seedFault } from '../../../synth/tasks/seed-filter.js';
 import { commandsUnknown } from '../../../training/text-play.js';
 import { amplifyTrajectory } from '../../../worldmodel/llm/amplify.js';
 import { LlmUser } from '../../../worldmodel/llm/llm-user.js';
@@ -538,12 +538,11 @@ async function rowMaker(
 /** Whole trajectories, checked afterwards. An exemplar is drawn for each row from the real records, where there are any. */
 async function amplifiedRows({ config, folder }: ToolsScenario, { domain, cast }: ToolsParts): Promise<MakeRow> {
   const model = await cast.model('world');
-  const { logs, tolerant } = config.experience;
-  // Of the scenario's records those that are complete and sound, in their order.
+  // Of the scenario's records those that are complete and sound, in their order; simulated ones, which are remembered too, are left out.
   const exemplars: (readonly Message[])[] = [];
-  for (const path of logs) {
-    const { episodes } = await readEpisodeLogs(resolve(folder, path), { domain, tolerant });
-    const { kept } = prefilterEpisodes(episodes, domain);
+  for (const path of config.experience.logs) {
+    const { episodes } = await readEpisodeLogs(resolve(folder, path), { domain, tolerant: true });
+    const kept = episodes.filter((episode) => seedFault(episode, domain) === undefined);
     exemplars.push(...kept.map(({ messages }) => messages));
   }
   const { stateTokens } = config.model.llm;

@@ -2,6 +2,7 @@
 
 import { isJsonObject, parsedJson } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
+import { ARGUMENT_LIMITS, jsonProblem } from '../../../env/tools/check-action.js';
 import type { Message, ToolCall } from '../../../env/tools/message.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../../env/tools/tools-family.js';
 import type { ChatMessage, ChatReply, ChatRequest, ChatToolCall, LanguageModel } from '../../../llm/language-model.js';
@@ -77,10 +78,11 @@ function asAction({ text, reasoning, toolCalls }: ChatReply): ToolsAction {
     : { content: text, ...thoughts };
 }
 
-/** Arguments that are no JSON object are kept as written, for the environment to refuse and for training to learn from. */
+/** Arguments that are no acceptable JSON object are kept as written, for the environment to refuse and for training to learn from. */
 function asCall({ id, name, arguments: written }: ChatToolCall): ToolCall {
   const given = parsedJson(written.trim() === '' ? '{}' : written);
-  return isJsonObject(given) ? { id, name, arguments: given } : { id, name, arguments: {}, rawArguments: written };
+  const isTaken = isJsonObject(given) && jsonProblem(given, ARGUMENT_LIMITS) === undefined;
+  return isTaken ? { id, name, arguments: given } : { id, name, arguments: {}, rawArguments: written };
 }
 
 /** A message as chat servers take it; what was written malformed is shown as it was written. */

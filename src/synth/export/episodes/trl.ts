@@ -135,13 +135,8 @@ class PreferencePairs {
       if (score_chosen <= score_rejected)
         this.adapt('left out of preference_turns: siblings that acted alike fared no better');
       else {
-        const pair = {
-          prompt,
-          chosen: chosen.slice(0, 1),
-          rejected: rejected.slice(0, 1),
-          score_chosen,
-          score_rejected,
-        };
+        const parted = { chosen: chosen.slice(0, 1), rejected: rejected.slice(0, 1) };
+        const pair = { prompt, ...parted, score_chosen, score_rejected };
         turns.set(canonicalJson(pair), pair);
       }
     }
