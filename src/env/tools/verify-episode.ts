@@ -167,9 +167,8 @@ function checkByRules({ rules }: ToolsDomain, name: string, end: EpisodeEnd): Ch
     const { passed, reason } = rules.check(name, end);
     return result(`check: ${name}`, passed, reason);
   } catch (error) {
-    if (error instanceof ReverieError && error.code === 'RULES_FAILED') {
+    if (error instanceof ReverieError && error.code === 'RULES_FAILED')
       return result(`check: ${name}`, null, error.message);
-    }
     throw error;
   }
 }
