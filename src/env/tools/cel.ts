@@ -231,6 +231,9 @@ function before(a: Scalar, b: Scalar): boolean {
 
 const ordered = (a: Scalar, b: Scalar) => (before(a, b) ? -1 : before(b, a) ? 1 : 0);
 
+const isUnique = (list: Json[]) => new Set(list.map((one) => canonicalJson(one))).size === list.length;
+const sortedBy = (list: Row[], by: string) => [...list].sort((a, b) => ordered(a[by], b[by]));
+
 function next(records: object): string {
   const id = nextId(Object.keys(records));
   if (id === undefined) throw new ExpressionProblem('next() finds no ids that end in digits and begin alike');
@@ -243,17 +246,9 @@ type Declared = readonly [signature: string, type: string | undefined, run: (...
 /** Functions beyond CEL's own, with their return types. */
 const FUNCTIONS: readonly Declared[] = [
   ['list.sum(): dyn', 'number', (list: unknown[]) => numbers(list).reduce((sum, one) => tidy(sum + one), 0)],
-  [
-    'list.unique(): bool',
-    'boolean',
-    (list: Json[]) => new Set(list.map((one) => canonicalJson(one))).size === list.length,
-  ],
+  ['list.unique(): bool', 'boolean', isUnique],
   ['list.sort(): list', undefined, (list: Scalar[]) => [...list].sort(ordered)],
-  [
-    'list.sortBy(string): list',
-    undefined,
-    (list: Row[], by: string) => [...list].sort((a, b) => ordered(a[by], b[by])),
-  ],
+  ['list.sortBy(string): list', undefined, sortedBy],
   ['merge(map, map): map', undefined, (a: object, b: object) => ({ ...a, ...b })],
   ['min(dyn, dyn): dyn', undefined, (a: Scalar, b: Scalar) => (before(b, a) ? b : a)],
   ['max(dyn, dyn): dyn', undefined, (a: Scalar, b: Scalar) => (before(a, b) ? b : a)],

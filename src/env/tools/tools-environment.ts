@@ -194,13 +194,8 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       const after = { ...played, facts, running: !terminated && !truncated };
       const settled = after.running ? undefined : await this.settledOf(after);
       if (!after.running) this.options.responder.ended?.(after.situation);
-      const info: ToolsStepInfo = {
-        predictions,
-        stateHash: stateHash(after.situation.state),
-        userCost,
-        ...(userPredictions && { userPredictions }),
-        ...settled,
-      };
+      const told = { predictions, stateHash: stateHash(after.situation.state), userCost };
+      const info: ToolsStepInfo = { ...told, ...(userPredictions && { userPredictions }), ...settled };
       const paid = this.paidFor(predictions);
       // What was paid on the way is not paid again at the end. A dream is not believed what it pays, so there the end pays.
       const { rewards } = after.situation.task.verifier;
