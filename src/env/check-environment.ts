@@ -61,9 +61,8 @@ export async function checkEnvironment(
   const rng = Rng.fromSeed(seed).split('check');
   const actions = options.actions ?? Array.from({ length: steps }, () => sampleAction(env.actionSpace, rng));
   const checks: EnvironmentCheck[] = [];
-  for (const [name, check] of Object.entries(CHECKS) as [keyof typeof CHECKS, Check][]) {
+  for (const [name, check] of Object.entries(CHECKS) as [keyof typeof CHECKS, Check][])
     checks.push(await run(name, check, { env, make, steps, seed, actions }));
-  }
   if (make) await env.close();
   return { env: env.id, passed: checks.every(({ passed }) => passed), checks };
 }
@@ -265,9 +264,8 @@ function problemsOfObservation({ observationSpace: space }: Environment, observa
     return typeof observation === 'string' ? [] : [`observation is ${typeof observation}, not text`];
   if (space.type === 'tools') return [];
   if (!(observation instanceof Float32Array)) return [`observation is ${shown(observation)}, not a Float32Array`];
-  if (observation.length !== rowSize(space)) {
+  if (observation.length !== rowSize(space))
     return [`observation has ${observation.length} elements, its space ${rowSize(space)}`];
-  }
   return contains(space, observation) ? [] : [`observation ${shown(observation)} is outside ${describeSpace(space)}`];
 }
 
@@ -276,9 +274,8 @@ const WORDS = ['look', 'go', 'north', 'take', 'open', 'the', 'door', 'lamp', 'wa
 function sampleAction(space: Space, rng: Rng): unknown {
   if (space.type === 'discrete') return Float32Array.of(space.start + rng.int(space.n));
   if (space.type === 'tools') return sampleToolsAction(space, rng);
-  if (space.type === 'text') {
+  if (space.type === 'text')
     return Array.from({ length: 1 + rng.int(3) }, () => WORDS[rng.int(WORDS.length)]).join(' ');
-  }
   return Float32Array.from({ length: rowSize(space) }, (_, i) => {
     const low = Math.max(space.low[i] ?? -1, -1e6);
     const high = Math.min(space.high[i] ?? 1, 1e6);

@@ -143,9 +143,8 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
 
   restore(snapshot: EnvSnapshot, { seed }: RestoreOptions = {}): Float32Array {
     const state = snapshot.state as ClockedState;
-    if (snapshot.env !== this.id || state?.configuration !== this.configuration) {
+    if (snapshot.env !== this.id || state?.configuration !== this.configuration)
       throw reverieError('SNAPSHOT_MISMATCH', { from: snapshot.env, into: this.id });
-    }
     this.requireOpen();
     try {
       this.loadWorld(state.world);

@@ -86,9 +86,8 @@ export const environmentIds: readonly string[] = environments
 /** Which environment a spec means, by its `id` or by a key that stands in its place; undefined where none is named. */
 function entryFor(spec: Readonly<Record<string, unknown>>): EnvironmentEntry | undefined {
   const { id } = spec;
-  if (id === undefined) {
+  if (id === undefined)
     return environments.list().find(({ namedBy }) => namedBy !== undefined && spec[namedBy] !== undefined);
-  }
   const named = environments.has(id as string) ? environments.get(id as string) : undefined;
   return named?.namedBy === undefined ? named : undefined;
 }

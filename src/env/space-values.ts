@@ -46,9 +46,8 @@ export function rowSize(space: VectorSpace): number {
 /** Whether `row` is a float32 row of the right length with every element finite and within bounds. */
 export function contains(space: VectorSpace, row: Float32Array): boolean {
   if (!(row instanceof Float32Array) || row.length !== rowSize(space)) return false;
-  if (space.type === 'discrete') {
+  if (space.type === 'discrete')
     return Number.isInteger(row[0]) && row[0] >= space.start && row[0] < space.start + space.n;
-  }
   for (let i = 0; i < row.length; i++) {
     const low = space.low[i];
     const high = space.high[i];
@@ -75,9 +74,8 @@ export function describeSpace(space: Space): string {
 
 /** The nearest row in the space: bounds for a box, the nearest integer for a discrete one. NaN is not repaired. */
 export function clipToSpace(space: VectorSpace, row: Float32Array): Float32Array {
-  if (space.type === 'discrete') {
+  if (space.type === 'discrete')
     return Float32Array.of(Math.min(Math.max(Math.round(row[0]), space.start), space.start + space.n - 1));
-  }
   return row.map((value, i) => Math.min(Math.max(value, space.low[i] ?? -Infinity), space.high[i] ?? Infinity));
 }
 

@@ -152,9 +152,8 @@ export class GymnasiumEnvironment implements VectorEnvironment {
     return this.alone(async () => {
       const state = stateSchema.safeParse(snapshot.state).data;
       const fits = snapshot.env === this.id && state?.configuration === this.configuration;
-      if (!fits || state.episode === null) {
+      if (!fits || state.episode === null)
         throw reverieError('SNAPSHOT_MISMATCH', { from: snapshot.env, into: this.id });
-      }
       const { actions, reseeds, observation, ...rest } = state.episode;
       const again = seed === undefined ? [] : [{ steps: actions.length, seed }];
       const episode: Episode = {

@@ -217,9 +217,8 @@ class PythonProcess {
   /** A process without a waiter does not keep this process from ending. */
   private hold(how: 'ref' | 'unref'): void {
     this.child[how]();
-    for (const pipe of [this.child.stdin, this.child.stdout, this.child.stderr]) {
+    for (const pipe of [this.child.stdin, this.child.stdout, this.child.stderr])
       (pipe as unknown as { ref?(): void; unref?(): void })[how]?.();
-    }
   }
 }
 

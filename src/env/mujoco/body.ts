@@ -302,14 +302,10 @@ const noiseSchema = z
     disc: z.number().positive().optional().describe('sets two elements to a uniform point of a disc of this radius'),
     value: z.number().optional().describe('sets the elements to this value'),
   })
-  .refine((entry) => (entry.qpos === undefined) !== (entry.qvel === undefined), {
-    message: 'give exactly one of qpos, qvel',
-  })
+  .refine(({ qpos, qvel }) => (qpos === undefined) !== (qvel === undefined), 'give exactly one of qpos, qvel')
   .refine(
-    (entry) => [entry.uniform, entry.normal, entry.disc, entry.value].filter((x) => x !== undefined).length === 1,
-    {
-      message: 'give exactly one of uniform, normal, disc, value',
-    },
+    ({ uniform, normal, disc, value }) => [uniform, normal, disc, value].filter((x) => x !== undefined).length === 1,
+    'give exactly one of uniform, normal, disc, value',
   );
 
 const rewardTermSchema = z.strictObject({

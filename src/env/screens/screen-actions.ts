@@ -48,11 +48,7 @@ const FORMS = {
     },
     needs: 2,
   },
-  drag_and_drop: {
-    summary: 'Drags an element onto another.',
-    takes: { from_bid: bid, to_bid: bid },
-    needs: 2,
-  },
+  drag_and_drop: { summary: 'Drags an element onto another.', takes: { from_bid: bid, to_bid: bid }, needs: 2 },
   scroll: {
     summary: 'Turns the wheel.',
     takes: {

@@ -126,9 +126,7 @@ class OpenEnvSession implements ServerSession {
   async call({ name, arguments: given }: CallSpec, signal?: AbortSignal): Promise<ServerAnswer> {
     const data = this.hasTools ? { type: 'call_tool', tool_name: name, arguments: given } : given;
     const frame = await answered(this.socket, this.http, { type: 'step', data }, signal);
-    if (frame.type === 'error') {
-      return refusal(this.http.checked('a step', frame.data, errorSchema).message);
-    }
+    if (frame.type === 'error') return refusal(this.http.checked('a step', frame.data, errorSchema).message);
     const { observation, reward, done } = turnOf(this.http, 'a step', frame);
     const told = this.hasTools ? toolAnswer(observation) : { observation: textOf(observation), isError: false };
     return { ...told, reward: reward ?? null, done: done === true };

@@ -128,9 +128,8 @@ class OrsSession implements ServerSession {
     const { sid, headers } = this;
     this.sid = undefined;
     if (sid === undefined) return;
-    for (const path of ['/delete', '/delete_session']) {
+    for (const path of ['/delete', '/delete_session'])
       await this.http.exchange(path, { body: { sid }, headers }).catch(() => undefined);
-    }
   }
 
   /** Rewards here replace each other; those of calls are to sum to the last. */

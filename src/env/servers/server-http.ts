@@ -226,9 +226,8 @@ export class ServerHttp {
       given?.throwIfAborted();
       if (timeout.aborted) throw this.late(what);
       const { code, message } = error as NodeJS.ErrnoException;
-      if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
+      if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE')
         throw this.invalid(what, 'more', `it is larger than ${MAX_ANSWER_BYTES} bytes`);
-      }
       if (code === undefined || (error as Error).name === 'ReverieError') throw error;
       throw this.lost(message || String(code));
     }

@@ -124,14 +124,8 @@ const regExp = Object.assign(
   },
   { code: 'new RegExp' },
 );
-const OPTIONS = {
-  allErrors: true,
-  verbose: true,
-  strict: false,
-  validateFormats: false,
-  logger: false as const,
-  code: { regExp },
-};
+const JUDGED = { allErrors: true, verbose: true, strict: false, validateFormats: false };
+const OPTIONS = { ...JUDGED, logger: false as const, code: { regExp } };
 /** Instances that know only one schema, as two schemas may have the same `$id`; without the dear schema of schemas. */
 const LIGHT = { ...OPTIONS, meta: false, validateSchema: false };
 const schemasOfSchemas = new Map<typeof Ajv | typeof Ajv2020, Ajv>();

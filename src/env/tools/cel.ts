@@ -229,43 +229,32 @@ function before(a: Scalar, b: Scalar): boolean {
   return a < b;
 }
 
+const ordered = (a: Scalar, b: Scalar) => (before(a, b) ? -1 : before(b, a) ? 1 : 0);
+
+const isUnique = (list: Json[]) => new Set(list.map((one) => canonicalJson(one))).size === list.length;
+const sortedBy = (list: Row[], by: string) => [...list].sort((a, b) => ordered(a[by], b[by]));
+
+function next(records: object): string {
+  const id = nextId(Object.keys(records));
+  if (id === undefined) throw new ExpressionProblem('next() finds no ids that end in digits and begin alike');
+  return id;
+}
+
+type Row = Readonly<Record<string, Scalar>>;
+type Declared = readonly [signature: string, type: string | undefined, run: (...given: never[]) => unknown];
+
 /** Functions beyond CEL's own, with their return types. */
-const FUNCTIONS: readonly (readonly [
-  signature: string,
-  type: string | undefined,
-  run: (...given: never[]) => unknown,
-])[] = [
+const FUNCTIONS: readonly Declared[] = [
   ['list.sum(): dyn', 'number', (list: unknown[]) => numbers(list).reduce((sum, one) => tidy(sum + one), 0)],
-  [
-    'list.unique(): bool',
-    'boolean',
-    (list: Json[]) => new Set(list.map((one) => canonicalJson(one))).size === list.length,
-  ],
-  [
-    'list.sort(): list',
-    undefined,
-    (list: Scalar[]) => [...list].sort((a, b) => (before(a, b) ? -1 : before(b, a) ? 1 : 0)),
-  ],
-  [
-    'list.sortBy(string): list',
-    undefined,
-    (list: Record<string, Scalar>[], key: string) =>
-      [...list].sort((a, b) => (before(a[key], b[key]) ? -1 : before(b[key], a[key]) ? 1 : 0)),
-  ],
+  ['list.unique(): bool', 'boolean', isUnique],
+  ['list.sort(): list', undefined, (list: Scalar[]) => [...list].sort(ordered)],
+  ['list.sortBy(string): list', undefined, sortedBy],
   ['merge(map, map): map', undefined, (a: object, b: object) => ({ ...a, ...b })],
   ['min(dyn, dyn): dyn', undefined, (a: Scalar, b: Scalar) => (before(b, a) ? b : a)],
   ['max(dyn, dyn): dyn', undefined, (a: Scalar, b: Scalar) => (before(a, b) ? b : a)],
   ['round(dyn): dyn', 'number', (value: number) => Math.round(Number(value))],
   ['round(dyn, dyn): dyn', 'number', (value: number, digits: number) => Number(Number(value).toFixed(Number(digits)))],
-  [
-    'next(map): string',
-    'string',
-    (records: object) => {
-      const id = nextId(Object.keys(records));
-      if (id === undefined) throw new ExpressionProblem('next() finds no ids that end in digits and begin alike');
-      return id;
-    },
-  ],
+  ['next(map): string', 'string', next],
 ];
 
 const RETURNS = new Map<string, string>([

@@ -118,14 +118,8 @@ export function withFaults(
       for (const [rule, { kind, ...how }] of rules.entries()) {
         if (!isDue(rules[rule], rule, query)) continue;
         const turn = turnOf(query.messages);
-        const fault: Fault = {
-          rule,
-          kind,
-          call: query.call,
-          number: numberOf(query),
-          turn,
-          expect: expectationOf(rules[rule]),
-        };
+        const expect = expectationOf(rules[rule]);
+        const fault: Fault = { rule, kind, call: query.call, number: numberOf(query), turn, expect };
         const rng = Rng.fromSeed(query.seed).split('faults', rule, query.step).split('what');
         if (kind === 'latency') {
           const { seconds = 1 } = how;
@@ -399,11 +393,11 @@ export function checksAfterFaults(
     return { name, passed: problem === undefined, reason: problem ?? `handled as it should be (${expect})` };
   });
   if (given.length === 0) return [...own, ...judged];
-  const solution = solutionUntil(domain, task, given);
-  const due = solution === undefined ? [] : checksOf(solution.end).filter(({ passed }) => passed === true);
+  const solution = solutionWithout(domain, task, given);
+  const due = solution === undefined ? [] : checksOf(solution.before).filter(({ passed }) => passed === true);
   const isDue = (name: string) => isForbidding(name) || due.some((one) => one.name === name);
   const kept = own.filter(({ passed, name }) => passed !== false || isDue(name));
-  return [...kept, ...judged, remainder(domain, solution, end.finalState, given)];
+  return [...kept, ...judged, remainder(solution?.ends, end.finalState)];
 }
 
 function isAsked(call: CallSpec, { name, arguments: given }: CallSpec): boolean {
@@ -419,54 +413,35 @@ function isAbout(call: CallSpec, other: CallSpec): boolean {
   return named.length === 0 || Object.values(call.arguments).some((value) => named.includes(canonicalJson(value)));
 }
 
-interface Solution {
-  readonly end: EpisodeEnd;
-  readonly left: readonly CallSpec[];
-}
-
-/** The task's solution up to its first call of these tools; undefined where it is not known. */
-function solutionUntil(domain: ToolsDomain, task: ToolsTask, tools: readonly string[]): Solution | undefined {
+/** The task's solution without these tools: how it goes up to its first call of them, and where it may end; undefined if not known. */
+function solutionWithout(domain: ToolsDomain, task: ToolsTask, tools: readonly string[]) {
   const { rules } = domain;
-  const calls = task.reference?.calls;
-  if (rules === undefined || calls === undefined) return undefined;
-  const at = calls.findIndex(({ name }) => tools.includes(name));
-  const made = calls.slice(0, at < 0 ? calls.length : at);
+  if (rules === undefined || task.reference === undefined) return undefined;
   const initialState = initialStateOf(domain, task);
+  const [messages, ends]: [Message[], string[]] = [[], []];
   let finalState = initialState;
-  const messages = made.flatMap((made, i): Message[] => {
+  let before: EpisodeEnd | undefined;
+  for (const [i, made] of task.reference.calls.entries()) {
     const call = { ...made, id: `reference-${i}` };
-    if (!rules.tools.has(call.name)) return [];
+    if (tools.includes(call.name)) before ??= { initialState, finalState, messages: [...messages] };
+    if (before !== undefined) ends.push(stateHash(finalState));
+    if (tools.includes(call.name) || !rules.tools.has(call.name)) continue;
     const { operations, observation: content, isError } = rules.execute(finalState, call);
     finalState = applyOperations(finalState, operations);
-    const answer = { role: 'tool', toolCallId: call.id, name: call.name, content, isError } as const;
-    return [{ role: 'assistant', content: null, toolCalls: [call] }, answer];
-  });
-  return { end: { initialState, finalState, messages }, left: calls.slice(made.length) };
+    messages.push({ role: 'assistant', content: null, toolCalls: [call] });
+    messages.push({ role: 'tool', toolCallId: call.id, name: call.name, content, isError });
+  }
+  return { before: before ?? { initialState, finalState, messages }, ends: [...ends, stateHash(finalState)] };
 }
 
-/** Whether the end state is one that the reference reaches without calls of these tools, wherever it had to stop after the first. */
-function remainder(
-  { rules }: ToolsDomain,
-  solution: Solution | undefined,
-  final: JsonObject,
-  without: readonly string[],
-) {
+/** Whether the end state is one that the solution reaches without the calls that failed. */
+function remainder(ends: readonly string[] | undefined, final: JsonObject): CheckResult {
   const name = 'fault: all else';
-  if (solution === undefined)
+  if (ends === undefined)
     return { name, passed: null, reason: 'no solution to compare with: what else should be so is not known' };
-  const wanted = stateHash(final);
-  let state = solution.end.finalState;
-  for (const call of solution.left) {
-    if (stateHash(state) === wanted) break;
-    if (without.includes(call.name) || !rules!.tools.has(call.name)) continue;
-    state = applyOperations(state, rules!.execute(state, { ...call, id: 'reference' }).operations);
-  }
-  const passed = stateHash(state) === wanted;
-  return {
-    name,
-    passed,
-    reason: passed ? 'all else is as it should be' : 'what could be done was not, or something else was',
-  };
+  const passed = ends.includes(stateHash(final));
+  const reason = passed ? 'all else is as it should be' : 'what could be done was not, or something else was';
+  return { name, passed, reason };
 }
 
 /** The episode with true answers, for checks that read answers: a call with a lost answer was executed. */

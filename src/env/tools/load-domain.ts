@@ -378,15 +378,9 @@ class DomainFolder {
 
 /** Where a key stands twice in an object, of which `JSON.parse` keeps the last without a word; undefined: nowhere. */
 function doubledKey(text: string, value: Json): string | undefined {
-  const written = text.match(/"(?:[^"\\]|\\.)*"\s*:?/g)?.filter((part) => part.endsWith(':')).length ?? 0;
-  if (written === keysIn(value)) return undefined;
+  const keysIn = (json: string) => json.match(/"(?:[^"\\]|\\.)*"\s*:?/g)?.filter((part) => part.endsWith(':')).length;
+  if (keysIn(text) === keysIn(JSON.stringify(value))) return undefined;
   return parseDocument(text).errors[0]?.message ?? 'a key stands twice in an object';
-}
-
-function keysIn(value: Json): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  const own = Array.isArray(value) ? 0 : Object.keys(value).length;
-  return (Object.values(value) as Json[]).reduce<number>((sum, part) => sum + keysIn(part), own);
 }
 
 /** The value itself, it and all its parts frozen. */
@@ -473,9 +467,8 @@ function problemOfVerifier({ verifier, reference }: ToolsTask): string | undefin
     return 'verifier: it verifies nothing, so that every episode would pass';
   if (grounded === true && !parts.communicate?.length)
     return 'verifier: "grounded" is about what "communicate" lists: there is none';
-  if (verifier.state === 'reference' && reference === undefined) {
+  if (verifier.state === 'reference' && reference === undefined)
     return 'verifier: "state: reference" needs the reference calls';
-  }
   for (const { path, equals, exists } of verifier.assert ?? []) {
     if (pointerKeys(path) === undefined) return `verifier.assert: "${path}" is not a JSON Pointer: start it with "/"`;
     if (equals === undefined && exists === undefined) return `verifier.assert: ${path} needs "equals" or "exists"`;

@@ -86,19 +86,8 @@ export function exactPrediction(
   { operations, observation, isError, reward, terminated = false }: Outcome,
   { backend, modelVersion, why }: Pick<Prediction, 'backend' | 'modelVersion' | 'why'>,
 ): Prediction {
-  return {
-    operations,
-    observation,
-    isError,
-    reward: reward ?? null,
-    terminated,
-    truncated: false,
-    confidence: 1,
-    backend,
-    modelVersion,
-    why,
-    cost: NO_COST,
-  };
+  const told = { operations, observation, isError, reward: reward ?? null, terminated, truncated: false };
+  return { ...told, confidence: 1, backend, modelVersion, why, cost: NO_COST };
 }
 
 /** What the agent is shown of a call that must fail. */

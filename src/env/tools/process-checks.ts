@@ -42,11 +42,9 @@ function checkBefore(first: string, later: readonly string[], messages: readonly
   const names = firstTools(first);
   const since = made.find(({ call }) => names.includes(call.name))?.at ?? Number.POSITIVE_INFINITY;
   const early = made.find(({ call, at }) => later.includes(call.name) && at <= since);
-  const reason =
-    early === undefined
-      ? `nothing was done before ${first}`
-      : `${early.call.name} was called before ${first} had succeeded`;
-  return { name: `before: ${first}`, passed: early === undefined, reason };
+  const name = `before: ${first}`;
+  if (early === undefined) return { name, passed: true, reason: `nothing was done before ${first}` };
+  return { name, passed: false, reason: `${early.call.name} was called before ${first} had succeeded` };
 }
 
 function checkNever(tool: string, messages: readonly Message[]): CheckResult {
@@ -63,11 +61,8 @@ function checkConfirmed(tool: string, messages: readonly Message[]): CheckResult
   });
   if (faults.length === 0)
     return { name, passed: true, reason: 'the user agreed to each such call before it was made' };
-  const reason =
-    faults[0] === 'refused'
-      ? 'it was called, and the user had not agreed'
-      : 'it was called, and the user had not been asked';
-  return { name, passed: false, reason };
+  const lack = faults[0] === 'refused' ? 'agreed' : 'been asked';
+  return { name, passed: false, reason: `it was called, and the user had not ${lack}` };
 }
 
 /** The user's latest reply to a proposal of this call. */

@@ -26,9 +26,8 @@ export function rulesResponder(domain: ToolsDomain, backend: 'rules' | 'real' = 
       if (!rules?.tools.has(call.name)) throw reverieError('TOOL_WITHOUT_RULE', { domain: domain.id, tool: call.name });
       const outcome = rules.execute(state, call);
       const refusals = refusalsOf(rules, state, call, outcome);
-      if (refusals.length === 0) {
+      if (refusals.length === 0)
         return exactPrediction(outcome, { backend, modelVersion, why: [`the rules know ${call.name}`] });
-      }
       const why = `a precondition of ${call.name} refuses: ${refusals.join('; ')}`;
       return exactPrediction(refusalOf(refusals), { backend, modelVersion, why: [why] });
     },

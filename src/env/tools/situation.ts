@@ -126,17 +126,8 @@ export function loadEpisode(
   taskOf: (id: string) => ToolsTask,
 ): { episode: Episode; rng: RngState } {
   const { task: id, domain: _, paid = null, rng, ...kept } = savedEpisode.parse(saved);
-  const {
-    seed,
-    row,
-    calls,
-    stateHash: hash,
-    operations: done,
-    messages: said,
-    faults,
-    doubts,
-    ...place
-  } = structuredClone(kept);
+  const { stateHash: hash, operations: done, messages: said, ...rest } = structuredClone(kept);
+  const { seed, row, calls, faults, doubts, ...place } = rest;
   const task = taskOf(id);
   const operations = done as unknown as readonly Operation[];
   const state = applyOperations(initialStateOf(domain, task), operations);

@@ -230,16 +230,11 @@ function numbersOf(text: string): number[] {
 }
 
 const SAME_UNITS = [
-  ...['€ eur euro euros', '$ usd dollar dollars', '£ gbp pound pounds', '¥ jpy yen', '₹ inr rupee rupees'],
-  ...[
-    '% percent pct',
-    'kg kilo kilos kilogram kilograms',
-    'g gram grams',
-    'km kilometre kilometres kilometer kilometers',
-  ],
-  ...['h hr hrs hour hours', 'min mins minute minutes', 's sec seconds', 'day days', 'week weeks', 'month months'],
-  ...['year years', 'gb gigabyte gigabytes', 'mb megabyte megabytes', 'night nights'],
-].map((names) => names.split(' '));
+  '€ eur euro euros, $ usd dollar dollars, £ gbp pound pounds, ¥ jpy yen, ₹ inr rupee rupees, % percent pct',
+  'kg kilo kilos kilogram kilograms, g gram grams, km kilometre kilometres kilometer kilometers, h hr hrs hour hours',
+  'min mins minute minutes, s sec seconds, day days, week weeks, month months, year years, night nights',
+  'gb gigabyte gigabytes, mb megabyte megabytes',
+].flatMap((row) => row.split(', ').map((names) => names.split(' ')));
 
 function unitNamed(name: string): string | undefined {
   return SAME_UNITS.find((names) => names.includes(name.toLowerCase()))?.[0];

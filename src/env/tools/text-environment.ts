@@ -28,9 +28,7 @@ export interface LineEnvironment extends Environment<string, string> {
   step(action: string, signal?: AbortSignal): Promise<StepResult<string>>;
 }
 
-export interface TextEnvironment extends LineEnvironment {
-  readonly family: 'text';
-}
+export type TextEnvironment = LineEnvironment & { readonly family: 'text' };
 
 interface ReadLine {
   readonly call: ToolCall;
@@ -138,9 +136,8 @@ class LineView<F extends EnvFamily> implements LineEnvironment {
 
   restore({ env, state }: EnvSnapshot, fork: ForkOptions = {}): string {
     const { ended, episode } = (state ?? {}) as SavedText;
-    if (env !== this.id || typeof ended !== 'boolean' || typeof episode !== 'object' || episode === null) {
+    if (env !== this.id || typeof ended !== 'boolean' || typeof episode !== 'object' || episode === null)
       throw reverieError('SNAPSHOT_MISMATCH', { from: env, into: this.id });
-    }
     const observation = this.tools.restore(episode, fork);
     this.ended = ended;
     return this.textOf(observation);

@@ -194,13 +194,8 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       const after = { ...played, facts, running: !terminated && !truncated };
       const settled = after.running ? undefined : await this.settledOf(after);
       if (!after.running) this.options.responder.ended?.(after.situation);
-      const info: ToolsStepInfo = {
-        predictions,
-        stateHash: stateHash(after.situation.state),
-        userCost,
-        ...(userPredictions && { userPredictions }),
-        ...settled,
-      };
+      const told = { predictions, stateHash: stateHash(after.situation.state), userCost };
+      const info: ToolsStepInfo = { ...told, ...(userPredictions && { userPredictions }), ...settled };
       const paid = this.paidFor(predictions);
       // What was paid on the way is not paid again at the end. A dream is not believed what it pays, so there the end pays.
       const { rewards } = after.situation.task.verifier;
@@ -220,9 +215,8 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
    * @throws SNAPSHOT_MISMATCH if it is of another environment or domain (version), or damaged
    */
   restore(snapshot: EnvSnapshot, fork: ForkOptions = {}): ToolsObservation {
-    if (snapshot.env !== this.id || domainOfSaved(snapshot.state) !== this.domain.version) {
+    if (snapshot.env !== this.id || domainOfSaved(snapshot.state) !== this.domain.version)
       throw reverieError('SNAPSHOT_MISMATCH', { from: snapshot.env, into: this.id });
-    }
     this.requireIdle();
     try {
       const { episode, rng } = loadEpisode(this.domain, snapshot.state, (id) => this.taskOf(id));
@@ -283,10 +277,13 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   /** Calls after one that ended the episode are refused, so that each has its answer. */
   private answer(situation: Situation, call: ToolCall, signal?: AbortSignal) {
-    const { task, state, messages, calls, seed, row, ended, faults, doubts } = situation;
-    const problems = ended ? ['the conversation has ended'] : this.checks.problems(call);
-    if (problems.length > 0) return this.checks.refuse(problems);
-    const query = { domain: this.domain, task, state, messages, call, step: calls, seed, faults, doubts };
+    const problems = situation.ended ? ['the conversation has ended'] : this.checks.problems(call);
+    return problems.length > 0 ? this.checks.refuse(problems) : this.asked(situation, call, signal);
+  }
+
+  private asked(situation: Situation, call: ToolCall, signal?: AbortSignal) {
+    const { task, state, messages, calls: step, seed, row, faults, doubts } = situation;
+    const query = { domain: this.domain, task, state, messages, call, step, seed, faults, doubts };
     return this.options.responder.answer(row === undefined ? query : { ...query, row }, signal);
   }
 
@@ -359,16 +356,11 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   }
 
   private answerUser(situation: Situation, { name, arguments: given }: CallSpec, signal?: AbortSignal) {
-    const { task, state, messages, calls: step, seed, row, faults, doubts } = situation;
-    const { userTools = [] } = this.domain;
-    const checks = callChecks(userTools);
-    const call: ToolCall = { id: `user-call-${step}`, name, arguments: given };
-    const { tools } = task.user;
-    const isOthers = tools !== undefined && !tools.includes(name);
+    const checks = callChecks(this.domain.userTools ?? []);
+    const call: ToolCall = { id: `user-call-${situation.calls}`, name, arguments: given };
+    const isOthers = situation.task.user.tools?.includes(name) === false;
     const problems = isOthers ? [`unknown tool "${name}"`] : checks.problems(call);
-    if (problems.length > 0) return checks.refuse(problems);
-    const query = { domain: this.domain, task, state, messages, call, step, seed, faults, doubts };
-    return this.options.responder.answer(row === undefined ? query : { ...query, row }, signal);
+    return problems.length > 0 ? checks.refuse(problems) : this.asked(situation, call, signal);
   }
 
   /** An unusable reply of the user is the user's fault, not an error of the step. */

@@ -4,17 +4,6 @@
 import { type SpokenMessage, spokenMessages } from './message.js';
 import type { UserQuery, UserTurn } from './tools-family.js';
 
-const USER_FAULTS = [
-  'says nothing',
-  'gives its goal away',
-  'speaks as the agent',
-  'repeats itself',
-  'makes something up',
-  'ends early',
-  'answers nothing',
-] as const;
-type FaultName = (typeof USER_FAULTS)[number];
-
 /** Maximum length of a turn. */
 const MAX_CHARS = 4_000;
 
@@ -55,22 +44,22 @@ export function userFault(
   const one: Spoken = { goal, heard, before, done: turn.done, content, known };
   // Quotations from the goal are allowed.
   if (content === '' && turn.content.trim() !== '') return undefined;
-  for (const [name, check] of CHECKS) {
+  for (const [name, check] of Object.entries(CHECKS)) {
     const problem = isHard && check === evasion ? undefined : check(one);
     if (problem !== undefined) return `${name}: ${problem}`;
   }
   return undefined;
 }
 
-const CHECKS: readonly (readonly [FaultName, (spoken: Spoken) => string | undefined])[] = [
-  ['says nothing', silence],
-  ['gives its goal away', recital],
-  ['speaks as the agent', wrongRole],
-  ['repeats itself', repetition],
-  ['makes something up', invention],
-  ['ends early', earlyEnd],
-  ['answers nothing', evasion],
-];
+const CHECKS: Readonly<Record<string, (spoken: Spoken) => string | undefined>> = {
+  'says nothing': silence,
+  'gives its goal away': recital,
+  'speaks as the agent': wrongRole,
+  'repeats itself': repetition,
+  'makes something up': invention,
+  'ends early': earlyEnd,
+  'answers nothing': evasion,
+};
 
 /** Texts in quotation marks: sentences that the goal dictates. */
 function quotedIn(goal: string): string[] {
@@ -274,13 +263,11 @@ const ITEMS: Readonly<Record<string, RegExp>> = {
   ...{ 'user id': /\buser id\b/i, email: /\be-?mail\b/i, 'zip code': /\b(?:zip|postal) ?code\b/i, phone: /\bphone\b/i },
   ...{
     'order number': /\border (?:id|number)\b/i,
-    reservation: /\b(?:reservation|booking|confirmation) (?:id|code|number)\b/i,
-  },
-  ...{
     'employee number': /\bemployee (?:id|number)\b/i,
     badge: /\bbadge\b/i,
-    'date of birth': /\b(?:date of birth|birthday)\b/i,
   },
+  ...{ reservation: /\b(?:reservation|booking|confirmation) (?:id|code|number)\b/i },
+  ...{ 'date of birth': /\b(?:date of birth|birthday)\b/i },
 };
 const UNKNOWN =
   /\b(?:don't|do not|can't|cannot|didn't|not sure|no idea|forgot|lost|remember|prefer not|rather not|unfortunately|afraid|without|instead|not have)\b/i;

@@ -112,13 +112,8 @@ function checkValue(
 ): CheckResult {
   const found = valueAt(state, path);
   const name = `state: ${path}`;
-  if (exists !== undefined && exists !== (found !== undefined)) {
-    return result(
-      name,
-      false,
-      found === undefined ? 'nothing is there' : `${shown(found)} is there, nothing should be`,
-    );
-  }
+  const held = found === undefined ? 'nothing is there' : `${shown(found)} is there, nothing should be`;
+  if (exists !== undefined && exists !== (found !== undefined)) return result(name, false, held);
   if (equals === undefined) return result(name, true, found === undefined ? 'nothing is there' : 'it is there');
   if (found === undefined) return result(name, false, `nothing is there, ${shown(equals)} should be`);
   const isEqual = isSameBut(found, equals, schemasAt(stateSchema, path));
@@ -167,9 +162,8 @@ function checkByRules({ rules }: ToolsDomain, name: string, end: EpisodeEnd): Ch
     const { passed, reason } = rules.check(name, end);
     return result(`check: ${name}`, passed, reason);
   } catch (error) {
-    if (error instanceof ReverieError && error.code === 'RULES_FAILED') {
+    if (error instanceof ReverieError && error.code === 'RULES_FAILED')
       return result(`check: ${name}`, null, error.message);
-    }
     throw error;
   }
 }

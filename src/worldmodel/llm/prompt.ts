@@ -306,43 +306,13 @@ function typesOf({ $defs, definitions, ...schema }: JsonObject): string[] {
   ];
 }
 
-const DESCRIBED = new Set([
-  'title',
-  '$schema',
-  '$id',
-  '$comment',
-  'default',
-  'examples',
-  'required',
-  'description',
-  'uniqueItems',
-]);
-const PLAIN = new Set([
-  ...[
-    'type',
-    'properties',
-    'patternProperties',
-    'additionalProperties',
-    'items',
-    '$ref',
-    '$defs',
-    'enum',
-    'const',
-    'anyOf',
-  ],
-  ...[
-    'oneOf',
-    'minimum',
-    'maximum',
-    'minLength',
-    'maxLength',
-    'minItems',
-    'maxItems',
-    'pattern',
-    'propertyNames',
-    'format',
-  ],
-]);
+const DESCRIBED = new Set('title $schema $id $comment default examples required description uniqueItems'.split(' '));
+const PLAIN = new Set(
+  [
+    'type properties patternProperties additionalProperties items $ref $defs enum const anyOf oneOf minimum maximum',
+    'minLength maxLength minItems maxItems pattern propertyNames format',
+  ].flatMap((words) => words.split(' ')),
+);
 
 function typeText(schema: Json | undefined, names: Names): string {
   if (!isJsonObject(schema ?? null)) return schema === false ? 'never' : 'any';
