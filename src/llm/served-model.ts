@@ -92,7 +92,7 @@ export class ServedModel implements LanguageModel {
     if (cache === undefined) return (await this.ask(prepared, signal)).reply;
     const key = this.preparer.key(prepared);
     const shared = this.pending.get(key);
-    // One that was called off is nobody's to wait for.
+    // One that was called off never has a reply to wait for.
     if (shared?.controller.signal.aborted === false) {
       this.cacheHits++;
       return { ...(await join(shared, signal)), cached: true };

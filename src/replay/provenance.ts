@@ -96,11 +96,10 @@ export class ProvenanceWriter {
       origin: new Uint32Array(rows).fill(origin),
       episode: provenance.episode,
       step: provenance.step,
-      ...{ group: provenance.group ?? absent('group'), parent: provenance.parent ?? absent('parent') },
-      ...{
-        logProb: provenance.logProb ?? absent('logProb'),
-        confidence: provenance.confidence ?? absent('confidence'),
-      },
+      group: provenance.group ?? absent('group'),
+      parent: provenance.parent ?? absent('parent'),
+      logProb: provenance.logProb ?? absent('logProb'),
+      confidence: provenance.confidence ?? absent('confidence'),
       stateHash: provenance.stateHash ?? absent('stateHash'),
     };
   }

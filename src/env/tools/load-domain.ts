@@ -378,9 +378,15 @@ class DomainFolder {
 
 /** Where a key stands twice in an object, of which `JSON.parse` keeps the last without a word; undefined: nowhere. */
 function doubledKey(text: string, value: Json): string | undefined {
-  const keysIn = (json: string) => json.match(/"(?:[^"\\]|\\.)*"\s*:?/g)?.filter((part) => part.endsWith(':')).length;
-  if (keysIn(text) === keysIn(JSON.stringify(value))) return undefined;
+  const written = text.match(/"(?:[^"\\]|\\.)*"\s*:?/g)?.filter((part) => part.endsWith(':')) ?? [];
+  if (written.length === keysIn(value)) return undefined;
   return parseDocument(text).errors[0]?.message ?? 'a key stands twice in an object';
+}
+
+function keysIn(value: Json): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const parts: Json[] = Object.values(value);
+  return parts.reduce<number>((sum, part) => sum + keysIn(part), Array.isArray(value) ? 0 : parts.length);
 }
 
 /** The value itself, it and all its parts frozen. */

@@ -76,7 +76,7 @@ export class Sessions implements SessionHost {
   private readonly removals = new Set<Promise<void>>();
   private readonly reaper: NodeJS.Timeout;
   private isDraining = false;
-  /** Episodes that are no sessions, and who waits for their end. */
+  /** Episodes that are no sessions, and what is to be told when one ends. */
   private leased = 0;
   private onRelease = () => {};
 
@@ -295,8 +295,8 @@ export class Sessions implements SessionHost {
   }
 
   /**
-   * Takes no new sessions; resolves once those that are there were closed, by their clients or after `seconds`. Whoever still
-   * holds slots then has to be ended by the caller.
+   * Takes no new sessions; resolves once those that are there were closed, by their clients or after `seconds`. Slots that
+   * are still held then are for the caller to take back.
    */
   async drain(seconds: number): Promise<void> {
     this.isDraining = true;

@@ -1,4 +1,4 @@
-// Logs whose answers a simulator gave are remembered as that, and are nobody's records: a job that shows them to its world ends well.
+// Logs whose answers a simulator gave are remembered as that, and do not count as real records: a job that shows them to its world ends well.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
