@@ -1,6 +1,6 @@
 // The jobs on tools scenarios as a user runs them, without a language model: record, simulate, audit, export, look.
 
-import { existsSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
@@ -96,6 +96,15 @@ describe('audit and export', () => {
     expect((await refusal(['export', 'helpdesk', '--episodes', 'audit', '--out', 'none'], folder)).code).toBe(
       'INPUT_MISSING',
     );
+    const file = at('cut', 'data', 'episodes.jsonl');
+    cpSync(at('seen'), at('cut'), { recursive: true });
+    writeFileSync(file, readFileSync(at('seen', 'data', 'episodes.jsonl')).subarray(0, -100));
+    const cut = await refusal(['export', '--episodes', 'cut', '--out', 'none'], folder);
+    expect(cut).toMatchObject({
+      code: 'LOG_INVALID',
+      message: expect.stringContaining(`"${file}", line 24: it is not JSON`),
+    });
+    expect(existsSync(at('none', 'datasets', 'openai'))).toBe(false);
   });
 });
 

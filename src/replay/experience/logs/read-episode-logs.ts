@@ -311,7 +311,7 @@ async function* listed(path: string): AsyncGenerator<LogRecord> {
  * Lines of a text in UTF-8, as JSON Lines have them: JSON leaves U+2028 within a text as it is, where Node's readline ends a line.
  * Throws what reading throws, and a TypeError where it is no UTF-8: put in place of such bytes, U+FFFD would make two ids one.
  */
-export async function* textLines(path: string): AsyncGenerator<string> {
+async function* textLines(path: string): AsyncGenerator<string> {
   const decoder = utf8();
   let rest = '';
   for await (const bytes of createReadStream(path, { highWaterMark: 2 ** 20 })) {

@@ -22,7 +22,7 @@ import { isWorkedOutLater } from '../../../env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../env/tools/scripted-user.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import type { EpisodeRecord, ExperienceIndex, ExperienceStep } from '../../../replay/experience/experience.js';
-import { episodeLogFiles, textLines } from '../../../replay/experience/logs/read-episode-logs.js';
+import { episodeLogFiles, recordsOf } from '../../../replay/experience/logs/read-episode-logs.js';
 import { ExperienceStore } from '../../../replay/experience/store.js';
 import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';
 import { exportEpisodes } from '../../../synth/export/episodes/export-episodes.js';
@@ -609,9 +609,13 @@ async function newTasks(context: Context, { domain, responder }: ToolsParts): Pr
 
 export const EPISODES_FILE = 'episodes.jsonl';
 
-/** The episodes in a folder of `data`, one by one, in the order of their rows. */
+/** The episodes in a folder of `data`, one by one, in the order of their rows. @throws LOG_INVALID where a line is damaged */
 export async function* readEpisodes(folder: string): AsyncGenerator<EpisodeRecord> {
-  for await (const line of textLines(join(folder, EPISODES_FILE))) yield JSON.parse(line) as EpisodeRecord;
+  const path = join(folder, EPISODES_FILE);
+  for await (const { where, value, problem } of recordsOf(path)) {
+    if (problem !== undefined) throw reverieError('LOG_INVALID', { path, where, problem });
+    yield value as EpisodeRecord;
+  }
 }
 
 /** Rows as they come, each judged once; the file is there whole when all are. */

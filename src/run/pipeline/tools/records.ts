@@ -175,7 +175,6 @@ async function writeRecords(file: string, records: readonly EpisodeRecord[]): Pr
 }
 
 async function readRecords(path: string): Promise<EpisodeRecord[]> {
-  if (!existsSync(path)) throw reverieError('CHECKPOINT_CORRUPT', { path, problem: 'records of the run are missing' });
   try {
     const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
     return lines.map((line) => JSON.parse(line) as EpisodeRecord);
