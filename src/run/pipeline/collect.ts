@@ -4,7 +4,6 @@
 //   checkpoint/recording.json  episodes so far, where the environment, the policy's stream and the metrics are; sealed
 //   checkpoint/real/           the rows so far, a replay snapshot like any other
 
-import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -101,8 +100,7 @@ async function begun(
   // Not the episodes of a training run of the same seed: what is collected may be what a model is judged by.
   const root = Rng.fromSeed(seed).split('collect');
   const collector = new Collector(env, name, root.split('episodes'), seed);
-  if (resume) await recoverFolder(folder);
-  if (!resume || !existsSync(folder)) {
+  if (!resume || !(await recoverFolder(folder))) {
     metrics.rewind({ bytes: 0, wallSeconds: 0 });
     const [obsDim, actionDim] = [rowSize(env.observationSpace), rowSize(env.actionSpace)];
     const buffer = new ReplayBuffer({ capacity: collect.steps, obsDim, actionDim, source: 'real' });
