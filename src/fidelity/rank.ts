@@ -115,10 +115,12 @@ function rankFinding(
     return { name, real: column('real'), simulated: column('simulated') };
   });
   const policies = paired.filter(({ real }) => real.some((value) => value !== null));
-  const optimism = policies.map(({ real, simulated }) =>
-    mean(simulated.flatMap((value, i) => (value === null ? [] : [value - real[i]!]))),
-  );
-  const gaps = optimism.map(Math.abs);
+  // Of every policy of the ladder, so that models pair by policy.
+  const optimism = paired.map(({ real, simulated }) => {
+    const gaps = simulated.flatMap((value, i) => (value === null ? [] : [value - real[i]!]));
+    return gaps.length === 0 ? null : mean(gaps);
+  });
+  const gaps = optimism.map((gap) => gap && Math.abs(gap));
   const estimates = {
     ...crossedBootstrap(policies, STATISTICS, rng),
     'spearman-ceiling': ceilingOf(policies, rng),

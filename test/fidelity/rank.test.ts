@@ -78,6 +78,17 @@ describe('rank of policies', () => {
     expect(finding.section.notes.join(' ')).toMatch(/49 of 400 episodes are left out.*policy 4/);
   });
 
+  it('pairs models by policy, whichever policies each of them could not be judged on', async () => {
+    const without = (lost: number) => found((real, policy) => (policy === lost ? null : real + policy));
+    const [first, second] = [await without(4), await without(7)];
+    const common = [0, 1, 2, 3, 5, 6, 8, 9];
+    for (const key of ['optimism', 'return-gap']) {
+      for (const { samples } of [first, second])
+        for (const policy of common) expect(samples[key][policy], key).toBeCloseTo(policy, 9);
+      expect([first.samples[key][4], second.samples[key][7]]).toEqual([null, null]);
+    }
+  });
+
   it('takes any number of episodes', async () => {
     for (const episodes of [1, 3]) {
       const instrument = rankInstrument(
