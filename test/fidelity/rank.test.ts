@@ -89,6 +89,21 @@ describe('rank of policies', () => {
     }
   });
 
+  it('gives equal returns one place in both worlds', async () => {
+    const worth = [5, 0, 0, 3, 0];
+    const instrument = rankInstrument(
+      {
+        policies: worth.map((_, i) => `policy ${i}`),
+        episodes: 4,
+        returnsOf: async (_, policy, all) => all.map(() => worth[policy]),
+      },
+      { seed: 1, chunkEpisodes: 4, notes: [] },
+    );
+    const rows = await Promise.all(worth.map((_, chunk) => instrument.measure(chunk)));
+    const [{ rows: rungs }] = instrument.conclude(rows.flat()).section.tables;
+    expect(rungs.map((cells) => cells.slice(3))).toEqual(['1', '2', '3', '3', '3'].map((place) => [place, place]));
+  });
+
   it('takes any number of episodes', async () => {
     for (const episodes of [1, 3]) {
       const instrument = rankInstrument(
