@@ -132,7 +132,10 @@ it('of a mean is that of the plays that were decided', async () => {
   const { judge, domain: judged } = { ...fair(), ...COINS.judge() };
   const decide: NonNullable<typeof judge>['decide'] = async (ended, signal) => {
     const { verdict, cost } = await judge!.decide(ended, signal);
-    const isOpen = Rng.fromSeed(ended.seed ?? 1).split('abstains', ended.task.id).uniform() < 0.5;
+    const isOpen =
+      Rng.fromSeed(ended.seed ?? 1)
+        .split('abstains', ended.task.id)
+        .uniform() < 0.5;
     return { verdict: isOpen ? { ...verdict, reward: null } : verdict, cost };
   };
   const { estimates, finding, rows } = await noiseOf({ judge: { version: 'coin', decide }, domain: judged }, 4);
