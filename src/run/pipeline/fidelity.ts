@@ -272,7 +272,7 @@ async function written(out: string, report: FidelityReport): Promise<string> {
 }
 
 function resultOf(
-  { metrics, show }: JobContext<AnyScenario>,
+  { metrics: { wallSeconds }, show }: JobContext<AnyScenario>,
   report: FidelityReport,
   page: string,
   { budget }: OpenedSubjects,
@@ -295,6 +295,5 @@ function resultOf(
   show({ title: '', blocks: [{ kind: 'facts', rows }] });
   const passed = gates.every((gate) => gate.passed);
   const spending = budget && { spent: budget.spent, spentBy: budget.spentBy };
-  const { wallSeconds } = metrics;
   return { job: 'fidelity', family, wallSeconds, report: page, passed, gates, subjects, ...spending };
 }
