@@ -68,8 +68,6 @@ export async function collectJob(context: JobContext) {
     const data = join(out, 'data');
     await buffer.save(data);
     bar.end();
-    // All of it is in `data` now.
-    await rm(checkpoint, { recursive: true, force: true });
     const meanReturn = episodes.length > 0 ? mean(episodes.map((episode) => episode.return)) : null;
     const rows = [
       ['recorded', `${formatCount(buffer.size)} real transitions, ${formatCount(episodes.length)} whole episodes`],
@@ -79,6 +77,8 @@ export async function collectJob(context: JobContext) {
     ] as const;
     const shown = { title: `Records: ${config.name}`, blocks: [{ kind: 'facts', rows } as const] };
     const report = await publish(context, shown, evaluationSet);
+    // All of it is in `data` now, and told.
+    await rm(checkpoint, { recursive: true, force: true });
     return {
       ...{ job: 'collect', family: 'vector', wallSeconds: metrics.wallSeconds, evaluationSet, data },
       ...{ transitions: buffer.size, episodes: episodes.length, meanReturn, report },
