@@ -214,9 +214,8 @@ async function judge(
       onChunk: onChunk(progress, (subject) => `judge ${subjects[subject].name}`),
     });
     if (found.subjects.length === 0) throw found.spent;
-    const { name } = scenario.config;
     const report = reportOn(found, {
-      ...{ scenario: name, family: scenario.family, seed, gates, opened },
+      ...{ scenario: scenario.config.name, family: scenario.family, seed, gates, opened },
       provenance: provenance(context, opened),
     });
     for (const { metric } of report.gates) {
