@@ -313,14 +313,15 @@ export async function replaceFolderAtomic(
 }
 
 /**
- * Finishes a swap that a kill cut in two. Call before opening a folder that `replaceFolderAtomic` writes; does nothing
- * to a folder that is in place.
+ * Finishes a swap that a kill cut in two. Call before looking for a folder that `replaceFolderAtomic` writes; does nothing
+ * to a folder that is in place. Answers whether there is one now.
  */
-export async function recoverFolder(path: string, files: FileSystem = nodeFiles): Promise<void> {
+export async function recoverFolder(path: string, files: FileSystem = nodeFiles): Promise<boolean> {
   const { target, next, previous } = swapPaths(path);
   // The old folder is moved away only once the new one is complete and synced, so a process that finds it moved and the
   // target missing may finish the swap.
-  if ((await exists(target, files)) || !(await exists(previous, files))) return;
+  const isThere = await exists(target, files);
+  if (isThere || !(await exists(previous, files))) return isThere;
   const complete = (await exists(next, files)) ? next : previous;
   try {
     await files.rename(complete, target);
@@ -329,6 +330,7 @@ export async function recoverFolder(path: string, files: FileSystem = nodeFiles)
     throw storageError(path, error);
   }
   await removeQuietly(previous, files);
+  return true;
 }
 
 function swapPaths(path: string): { target: string; next: string; previous: string } {
@@ -337,16 +339,13 @@ function swapPaths(path: string): { target: string; next: string; previous: stri
 }
 
 async function swapIn(target: string, next: string, previous: string, files: FileSystem): Promise<void> {
-  if (!(await exists(target, files))) {
+  const isThere = await exists(target, files);
+  if (isThere) await files.rename(target, previous);
+  try {
     await files.rename(next, target);
-  } else {
-    await files.rename(target, previous);
-    try {
-      await files.rename(next, target);
-    } catch (error) {
-      await files.rename(previous, target);
-      throw error;
-    }
+  } catch (error) {
+    if (isThere) await files.rename(previous, target);
+    throw error;
   }
   await syncPath(dirname(target), files);
 }

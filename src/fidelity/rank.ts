@@ -115,10 +115,12 @@ function rankFinding(
     return { name, real: column('real'), simulated: column('simulated') };
   });
   const policies = paired.filter(({ real }) => real.some((value) => value !== null));
-  const optimism = policies.map(({ real, simulated }) =>
-    mean(simulated.flatMap((value, i) => (value === null ? [] : [value - real[i]!]))),
-  );
-  const gaps = optimism.map(Math.abs);
+  // Of every policy of the ladder, so that models pair by policy.
+  const optimism = paired.map(({ real, simulated }) => {
+    const gaps = simulated.flatMap((value, i) => (value === null ? [] : [value - real[i]!]));
+    return gaps.length === 0 ? null : mean(gaps);
+  });
+  const gaps = optimism.map((gap) => gap && Math.abs(gap));
   const estimates = {
     ...crossedBootstrap(policies, STATISTICS, rng),
     'spearman-ceiling': ceilingOf(policies, rng),
@@ -250,7 +252,8 @@ function tableOf(policies: readonly PolicyReturns[], rng: Rng): FidelityTable {
     };
   });
   // 1 for the highest; equal values share the best place.
-  const rankOf = (value: number) => 1 + rungs.filter((other) => other.simulated.value! > value).length;
+  const rankIn = (world: 'real' | 'simulated', own: (typeof rungs)[number]) =>
+    String(1 + rungs.filter((other) => other[world].value! > own[world].value!).length);
   const cell = (estimate: Estimate) => {
     const [value, low, high] = [estimate.value, estimate.low, estimate.high].map((one) =>
       one === null ? undefined : String(Number(one.toPrecision(5))),
@@ -262,12 +265,9 @@ function tableOf(policies: readonly PolicyReturns[], rng: Rng): FidelityTable {
     columns: ['policy', 'real', 'simulated', 'rank real', 'rank simulated'],
     rows: rungs
       .toSorted((a, b) => b.real.value! - a.real.value!)
-      .map(({ name, real, simulated }, place) => [
-        name,
-        cell(real),
-        cell(simulated),
-        String(place + 1),
-        String(rankOf(simulated.value!)),
+      .map((rung) => [
+        ...[rung.name, cell(rung.real), cell(rung.simulated)],
+        ...[rankIn('real', rung), rankIn('simulated', rung)],
       ]),
   };
 }

@@ -42,10 +42,11 @@ export function formatSpread(mean: number, spread: number): string {
   return `${formatNumber(mean)} ± ${formatNumber(spread)}`;
 }
 
-/** `83 %`, `4.5 %`; a share that is not known: `–`. */
+/** `83 %`, `4.5 %`; nearly all, which is not all: `> 99 %`; a share that is not known: `–`. */
 export function formatPercent(share: number | null): string {
   if (share === null) return '–';
-  return `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
+  const text = (100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0);
+  return `${text === '100' && share < 1 - 1e-9 ? '> 99' : text} %`;
 }
 
 /** `83 % of 40 (68 % to 92 %)`. */

@@ -54,9 +54,8 @@ export interface LaunchOptions<R extends JobResult = JobResult> extends Scenario
  * @throws RunInterrupted after Ctrl-C, once the job has reached a safe point
  */
 export async function launch<R extends JobResult>(name: string, options: LaunchOptions<R>): Promise<R> {
-  const prepared =
-    options.resume === undefined ? await begun(name, options) : await reopened(name, options.resume, options);
-  const { scenario, out, record, place, unlock } = prepared;
+  const prepare = options.resume === undefined ? begun : reopened;
+  const { scenario, out, record, place, unlock } = await prepare(name, options);
   const progress = makeProgress({ stream: options.stream, quiet: options.quiet });
   const log = (line: string) => progress.log(line);
   const interrupt = listenForInterrupt({
@@ -131,8 +130,8 @@ async function begun(name: string, options: LaunchOptions) {
   return { scenario, out, record, place, unlock: await createRun(out, record, scenario) };
 }
 
-async function reopened(name: string, folder: string, options: LaunchOptions) {
-  const out = resolve(folder);
+async function reopened(name: string, options: LaunchOptions) {
+  const out = resolve(options.resume!);
   const { record, scenario } = await resumableRun(out, name);
   const adjusted = await adjustScenario(scenario, { workers: options.workers });
   if (options.queue !== undefined) requireQueueable(options.queue, adjusted);

@@ -2,7 +2,7 @@
 
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { describeIssues, reverieError } from '../core/errors.js';
 import { ensureFolder, isLockFile, lockFolder, openSealed, storageError, writeFileAtomic } from '../core/files.js';
@@ -95,6 +95,9 @@ function isRecord(name: string, earlier: RunRecord | undefined): boolean {
   return isLockFile(name) || [RUN_FILE, SCENARIO_FILE, `${RUN_FILE}.tmp`, `${SCENARIO_FILE}.tmp`].includes(name);
 }
 
+/** Others, too, call a file of theirs `scenario.json`. */
+const savedSchema = z.looseObject({ config: z.looseObject({}), folder: z.string(), hash: z.string() });
+
 /** What `folder` ran, or undefined if it is no run's folder. */
 export function readRunRecord(folder: string): RunRecord | undefined {
   const file = join(folder, RUN_FILE);
@@ -103,12 +106,10 @@ export function readRunRecord(folder: string): RunRecord | undefined {
 
 /** The scenario saved in `folder` or in the nearest folder above it, up to three levels; undefined if there is none. */
 export async function savedScenario(folder: string): Promise<AnyScenario | undefined> {
-  let here = resolve(folder);
-  for (let level = 0; level <= 3; level++, here = dirname(here)) {
-    const file = join(here, SCENARIO_FILE);
-    if (existsSync(file)) return reviveScenario(readJson(file) as AnyScenario, file);
-  }
-  return undefined;
+  const places = ['', '..', '../..', '../../..'].map((up) => join(resolve(folder), up, SCENARIO_FILE));
+  const file = places.find((place) => existsSync(place));
+  if (file === undefined) return undefined;
+  return reviveScenario(checkAgainst(savedSchema, readJson(file), file) as unknown as AnyScenario, file);
 }
 
 /** The run in `folder`, to be resumed. @throws STATE_MISMATCH, saying why not; STORAGE_DENIED for another user's */

@@ -78,6 +78,32 @@ describe('rank of policies', () => {
     expect(finding.section.notes.join(' ')).toMatch(/49 of 400 episodes are left out.*policy 4/);
   });
 
+  it('pairs models by policy, whichever policies each of them could not be judged on', async () => {
+    const without = (lost: number) => found((real, policy) => (policy === lost ? null : real + policy));
+    const [first, second] = [await without(4), await without(7)];
+    const common = [0, 1, 2, 3, 5, 6, 8, 9];
+    for (const key of ['optimism', 'return-gap']) {
+      for (const { samples } of [first, second])
+        for (const policy of common) expect(samples[key][policy], key).toBeCloseTo(policy, 9);
+      expect([first.samples[key][4], second.samples[key][7]]).toEqual([null, null]);
+    }
+  });
+
+  it('gives equal returns one place in both worlds', async () => {
+    const worth = [5, 0, 0, 3, 0];
+    const instrument = rankInstrument(
+      {
+        policies: worth.map((_, i) => `policy ${i}`),
+        episodes: 4,
+        returnsOf: async (_, policy, all) => all.map(() => worth[policy]),
+      },
+      { seed: 1, chunkEpisodes: 4, notes: [] },
+    );
+    const rows = await Promise.all(worth.map((_, chunk) => instrument.measure(chunk)));
+    const [{ rows: rungs }] = instrument.conclude(rows.flat()).section.tables;
+    expect(rungs.map((cells) => cells.slice(3))).toEqual(['1', '2', '3', '3', '3'].map((place) => [place, place]));
+  });
+
   it('takes any number of episodes', async () => {
     for (const episodes of [1, 3]) {
       const instrument = rankInstrument(

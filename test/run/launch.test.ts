@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -136,6 +136,15 @@ describe('launching a job', () => {
     await run('eval', job, { ...next, set: ['eval.episodes=3'] });
     expect(seen?.scenario.config).toMatchObject({ name: 'pendulum', seed: 8, eval: { episodes: 3 } });
     expect(seen?.inputs).toEqual({ checkpoint: folder });
+  });
+
+  it.each(['{"name": "mine"}', 'null', '[]', '{"config": {}}'])('says that %s is no saved scenario', async (text) => {
+    const [above, data] = [join(folder, '..'), join(folder, '..', 'data')];
+    mkdirSync(data);
+    writeFileSync(join(above, 'scenario.json'), text);
+    const next = { inputs: { data }, out: folder, stream: options.stream, command: '' };
+    const refused = { code: 'SCENARIO_INVALID', message: expect.stringContaining(join(above, 'scenario.json')) };
+    await expect(run('train', succeeds, next)).rejects.toMatchObject(refused);
   });
 
   it('does not go on with a run that another is at work on', async () => {

@@ -1,5 +1,12 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { formatCount, formatDuration, formatNumber, formatRate, formatSpread } from '../../src/run/format.js';
+import {
+  formatCount,
+  formatDuration,
+  formatNumber,
+  formatPercent,
+  formatRate,
+  formatSpread,
+} from '../../src/run/format.js';
 import { makeProgress } from '../../src/run/progress.js';
 import { recordingStream, screenAfter } from './streams.js';
 
@@ -72,6 +79,17 @@ it('numbers read as people write them', () => {
     '40 k steps/s',
     '1.23/s',
     '',
+  ]);
+  // Nearly all is not all; what is all but for a rounding is.
+  expect([null, 0, 0.045, 0.83, 0.996, 0.9999, 1 - 2 ** -52, 1].map(formatPercent)).toEqual([
+    '–',
+    '0 %',
+    '4.5 %',
+    '83 %',
+    '> 99 %',
+    '> 99 %',
+    '100 %',
+    '100 %',
   ]);
   expect(formatSpread(421.3, 12.06)).toBe('421 ± 12.1');
 });

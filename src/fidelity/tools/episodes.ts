@@ -54,7 +54,7 @@ export async function carryOut(
   answer: (query: CallQuery) => Promise<Prediction | undefined>,
   seed: number,
 ): Promise<CarriedOut> {
-  const checks = callChecks(domain.tools);
+  const [checks, ofUser] = [domain.tools, domain.userTools ?? []].map(callChecks);
   const initialState = initialStateOf(domain, task);
   const messages: Message[] = [];
   const steps: CarriedStep[] = [];
@@ -64,9 +64,10 @@ export async function carryOut(
   const outcome = (isWhole: boolean) => ({ initialState, finalState: state, messages, steps, terminated, isWhole });
   for (const message of past) {
     if (message.role === 'tool') continue;
-    // The user's own calls before its message.
+    // The user's own calls before its message: the environment itself refuses them as it does those of the agent.
     for (const { name, arguments: given } of message.role === 'user' ? (message.calls ?? []) : []) {
       const call = { id: `user-call-${messages.length}`, name, arguments: given };
+      if (task.user.tools?.includes(name) === false || ofUser.problems(call).length > 0) continue;
       const query = { domain, task, state, messages: [...messages], call, step: steps.length, seed };
       const prediction = await answer(query);
       if (prediction === undefined) return outcome(false);

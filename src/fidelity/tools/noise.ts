@@ -138,11 +138,10 @@ function concluded(rows: readonly NoiseRow[], repeats: number): Finding {
     return noiseEstimate(units, rng(source));
   };
   const found = Object.fromEntries(SOURCES.map((source) => [source, noise(source)])) as Record<NoiseSource, Estimate>;
-  const means = rows.map(({ total }) => {
-    const decided = total.filter((value) => value !== null);
-    return decided.length === 0 ? null : mean(decided);
-  });
-  const plays = rows.length * (repeats + 1);
+  const decided = rows.map(({ total }) => total.filter((value) => value !== null));
+  const means = decided.map((values) => (values.length === 0 ? null : mean(values)));
+  // What was not decided is in no mean.
+  const plays = decided.flat().length;
   const end = (value: number | null) => (value === null ? null : leastGain([value, value], plays));
   const { value, low, high } = found.total;
   const floor: Estimate =

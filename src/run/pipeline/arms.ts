@@ -111,8 +111,7 @@ export const armTask = poolTask(import.meta.url, 'armTask', async (task: ArmTask
     const env = await makeEnvironment(config.env, { folder });
     const agent = await agentFor(env, join(result.checkpoint, 'learner'));
     const { finalEpisodes: episodes } = config.quickstart;
-    const { deterministic } = config.eval;
-    const judged = judgePolicy(env, agent.policy, { seed, episodes, deterministic });
+    const judged = judgePolicy(env, agent.policy, { seed, episodes, deterministic: config.eval.deterministic });
     const finalReturns = await judged.finally(() => Promise.all([agent.close(), env.close()]));
     const reply: ArmReply = { result, finalReturns };
     await writeFileAtomic(join(out, RESULT_FILE), `${JSON.stringify(reply, null, 2)}\n`);

@@ -4,7 +4,6 @@
 //   checkpoint/recording.json  episodes so far, where the environment, the policy's stream and the metrics are; sealed
 //   checkpoint/real/           the rows so far, a replay snapshot like any other
 
-import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -69,8 +68,6 @@ export async function collectJob(context: JobContext) {
     const data = join(out, 'data');
     await buffer.save(data);
     bar.end();
-    // All of it is in `data` now.
-    await rm(checkpoint, { recursive: true, force: true });
     const meanReturn = episodes.length > 0 ? mean(episodes.map((episode) => episode.return)) : null;
     const rows = [
       ['recorded', `${formatCount(buffer.size)} real transitions, ${formatCount(episodes.length)} whole episodes`],
@@ -80,6 +77,8 @@ export async function collectJob(context: JobContext) {
     ] as const;
     const shown = { title: `Records: ${config.name}`, blocks: [{ kind: 'facts', rows } as const] };
     const report = await publish(context, shown, evaluationSet);
+    // All of it is in `data` now, and told.
+    await rm(checkpoint, { recursive: true, force: true });
     return {
       ...{ job: 'collect', family: 'vector', wallSeconds: metrics.wallSeconds, evaluationSet, data },
       ...{ transitions: buffer.size, episodes: episodes.length, meanReturn, report },
@@ -101,8 +100,7 @@ async function begun(
   // Not the episodes of a training run of the same seed: what is collected may be what a model is judged by.
   const root = Rng.fromSeed(seed).split('collect');
   const collector = new Collector(env, name, root.split('episodes'), seed);
-  if (resume) await recoverFolder(folder);
-  if (!resume || !existsSync(folder)) {
+  if (!resume || !(await recoverFolder(folder))) {
     metrics.rewind({ bytes: 0, wallSeconds: 0 });
     const [obsDim, actionDim] = [rowSize(env.observationSpace), rowSize(env.actionSpace)];
     const buffer = new ReplayBuffer({ capacity: collect.steps, obsDim, actionDim, source: 'real' });

@@ -35,7 +35,9 @@ export function trainingFolders(model: string, known: ReadonlySet<string> = new 
   const folder = resolve(model);
   if (known.has(folder) || !existsSync(folder)) return [];
   const seen = new Set([...known, folder]);
-  const run = [folder, dirname(folder)].find((place) => readRunRecord(place) !== undefined) ?? folder;
+  // `model` of a run, or `checkpoint/model`.
+  const places = [folder, dirname(folder), dirname(dirname(folder))];
+  const run = places.find((place) => readRunRecord(place) !== undefined) ?? folder;
   const { data, model: earlier } = readRunRecord(run)?.inputs ?? {};
   const named = data !== undefined && existsSync(data) ? transitionsIn(data) : [];
   const before = earlier === undefined ? [] : trainingFolders(earlier, seen);

@@ -214,9 +214,8 @@ async function judge(
       onChunk: onChunk(progress, (subject) => `judge ${subjects[subject].name}`),
     });
     if (found.subjects.length === 0) throw found.spent;
-    const { name } = scenario.config;
     const report = reportOn(found, {
-      ...{ scenario: name, family: scenario.family, seed, gates, opened },
+      ...{ scenario: scenario.config.name, family: scenario.family, seed, gates, opened },
       provenance: provenance(context, opened),
     });
     for (const { metric } of report.gates) {
@@ -272,7 +271,7 @@ async function written(out: string, report: FidelityReport): Promise<string> {
 }
 
 function resultOf(
-  { metrics, show }: JobContext<AnyScenario>,
+  { metrics: { wallSeconds }, show }: JobContext<AnyScenario>,
   report: FidelityReport,
   page: string,
   { budget }: OpenedSubjects,
@@ -295,6 +294,5 @@ function resultOf(
   show({ title: '', blocks: [{ kind: 'facts', rows }] });
   const passed = gates.every((gate) => gate.passed);
   const spending = budget && { spent: budget.spent, spentBy: budget.spentBy };
-  const { wallSeconds } = metrics;
   return { job: 'fidelity', family, wallSeconds, report: page, passed, gates, subjects, ...spending };
 }

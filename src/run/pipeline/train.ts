@@ -1,8 +1,8 @@
 // `reverie train`: runs the loop, shows how far it is, and keeps checkpoints on the way, so that a run that was stopped or killed
 // resumes to the same bytes.
 
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { recoverFolder } from '../../core/files.js';
 import type { Fact, Report } from '../../core/report.js';
 import type { ScenarioConfig } from '../../kinds/vector.js';
 import { decisionsOf } from '../../rl/auto-settings.js';
@@ -79,7 +79,7 @@ export async function trainJob(context: JobContext) {
 
 async function begun(context: JobContext, folder: string, ports: TrainingPorts<Training>): Promise<Training> {
   const { resume, metrics, log } = context;
-  if (!resume || !existsSync(folder)) {
+  if (!resume || !(await recoverFolder(folder))) {
     metrics.rewindTo(() => false);
     return newTraining(context, ports);
   }

@@ -1,16 +1,18 @@
 // Whole episodes in simulations whose errors were put in by hand: how long they keep to what happened, and what they reward.
 
 import { describe, expect, it } from 'vitest';
+import { NO_COST } from '../../../src/core/cost.js';
 import { reverieError } from '../../../src/core/errors.js';
 import { Rng } from '../../../src/core/rng.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
-import type { Responder } from '../../../src/env/tools/tools-family.js';
+import type { Responder, ToolsPolicy, UserSimulator } from '../../../src/env/tools/tools-family.js';
 import { toolsKSteps } from '../../../src/fidelity/k-steps.js';
 import { toolsRewardEnd } from '../../../src/fidelity/reward-end.js';
 import {
   carriedBy,
   carryOutForReal,
+  endOf,
   SimulatedEpisodes,
   type TrueSequence,
 } from '../../../src/fidelity/tools/episodes.js';
@@ -153,4 +155,37 @@ describe('reward and end', () => {
     expect(metricOf(gloomy, 'optimism').high).toBeLessThan(0);
     expect(metricOf(gloomy, 'precision').value).toBe(1);
   });
+});
+
+it("a user's own calls that were refused change nothing when they are carried out elsewhere either", async () => {
+  const [task] = domain.tasks;
+  const allowed = ['verify_identity', 'restore_access'];
+  const own = { ...task, user: { ...task.user, tools: allowed } };
+  const of = { ...domain, userTools: domain.tools, tasks: [own] };
+  const [verify, , unlock, close] = task.reference!.calls;
+  const wanted = [
+    verify,
+    // There is no such tool, its arguments break the schema, it is not this user's; the last one is carried out.
+    { name: 'wave', arguments: {} },
+    { ...unlock, arguments: { ...unlock.arguments, loudly: true } },
+    close,
+    unlock,
+  ];
+  const user: UserSimulator = {
+    version: 'does it',
+    open: () => ({ content: 'Wait.', done: false, cost: NO_COST }),
+    reply: ({ calls = [] }) =>
+      calls.length === 0
+        ? { content: '', done: false, calls: wanted, cost: NO_COST }
+        : { content: 'Done.', done: true, cost: NO_COST },
+  };
+  const agent: ToolsPolicy = { version: 'waits', act: () => ({ action: { content: 'Yes?' }, cost: NO_COST }) };
+  const plan = planRow(0, { seed: 3, groupSize: 1, branchAt: 0 });
+  const settings = { ...LIVED, seed: 3, source: 'synthetic', maxSteps: 30 } as const;
+  const lived = await runEpisode(rulesEnvironment(of, { user }), agent, own, plan, settings);
+  const refused = lived.messages.flatMap((one) => (one.role === 'user' ? (one.calls ?? []) : []));
+  expect(refused.map(({ isError = false }) => isError)).toEqual([false, true, true, true, false]);
+  const { isWhole, finalState } = await carryOutForReal(of, own, lived.messages);
+  expect(isWhole).toBe(true);
+  expect(finalState).toEqual(endOf(of, own, lived));
 });

@@ -80,7 +80,7 @@ async function noiseOf(cast: Partial<Cast>, repeats = 4) {
   for (let chunk = 0; chunk < instrument.chunks; chunk++) rows.push(...(await instrument.measure(chunk)));
   const finding = instrument.conclude(rows);
   const estimates = Object.fromEntries(finding.section.metrics.map(({ key, estimate }) => [key, estimate]));
-  return { finding, estimates: estimates as Record<string, Estimate> };
+  return { finding, rows, estimates: estimates as Record<string, Estimate> };
 }
 
 const SOURCES = ['world', 'judge', 'agent', 'user'];
@@ -126,6 +126,24 @@ it('of judge and world is none where the user itself does what is wanted', async
 it('is not known where nothing is played again, and says so', async () => {
   const { finding, estimates } = await noiseOf(COINS.world(), 0);
   expect([estimates.total.value, finding.section.missing]).toEqual([null, expect.stringMatching(/not known/)]);
+});
+
+it('of a mean is that of the plays that were decided', async () => {
+  const { judge, domain: judged } = { ...fair(), ...COINS.judge() };
+  const decide: NonNullable<typeof judge>['decide'] = async (ended, signal) => {
+    const { verdict, cost } = await judge!.decide(ended, signal);
+    const isOpen =
+      Rng.fromSeed(ended.seed ?? 1)
+        .split('abstains', ended.task.id)
+        .uniform() < 0.5;
+    return { verdict: isOpen ? { ...verdict, reward: null } : verdict, cost };
+  };
+  const { estimates, finding, rows } = await noiseOf({ judge: { version: 'coin', decide }, domain: judged }, 4);
+  const plays = rows.flatMap(({ total }) => total.filter((value) => value !== null)).length;
+  expect([plays > 0, plays < 0.8 * TASKS * 5]).toEqual([true, true]);
+  const floor = (1.96 * Math.SQRT2 * estimates.total.value!) / Math.sqrt(plays);
+  expect(estimates.floor.value).toBeCloseTo(floor, 12);
+  expect(finding.section.summary).toContain('is noise');
 });
 
 it('lets no gain be claimed that is inside of it', async () => {

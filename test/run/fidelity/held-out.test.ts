@@ -103,6 +103,10 @@ describe('held-out transitions', () => {
     const expected = [join(collected, 'data'), join(earlier, 'data')];
     expect(trainingFolders(fitted).sort()).toEqual(expected);
     expect(trainingFolders(join(fitted, 'model')).sort()).toEqual(expected);
+    // A training keeps its model two folders below its own.
+    mkdirSync(join(fitted, 'checkpoint', 'model'), { recursive: true });
+    for (const within of ['checkpoint', 'checkpoint/model'])
+      expect(trainingFolders(join(fitted, within)).sort()).toEqual(expected);
     run(earlier, { model: fitted });
     expect(trainingFolders(fitted).sort()).toEqual(expected);
     expect(trainingFolders(join(root, 'gone'))).toEqual([]);

@@ -85,6 +85,21 @@ describe('a recording', () => {
     expectSame(out);
   });
 
+  it('that could not be reported goes on from what was put away', async () => {
+    const unshown = (context: JobContext) => {
+      const show = () => {
+        throw new Error('no room for a page');
+      };
+      return collectJob({ ...context, show });
+    };
+    hurry();
+    await expect(collect({ ...RECORD, out: at('unshown') }, unshown)).rejects.toThrow('no room for a page');
+    const step = vi.spyOn(ClockedEnvironment.prototype, 'step');
+    await collect({ resume: at('unshown') });
+    expect(step.mock.calls.length).toBeLessThan(1100);
+    expectSame('unshown');
+  });
+
   it('whose checkpoint was changed is refused', async () => {
     hurry();
     await expect(collect({ ...RECORD, out: at('damaged') }, brokenOffAt(4))).rejects.toThrow('broken off');

@@ -4,9 +4,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { EpisodeStep } from '../../../src/replay/experience/experience.js';
+import type { JobContext } from '../../../src/run/job.js';
+import { launch } from '../../../src/run/launch.js';
 import type { RealEpisodesResult } from '../../../src/run/pipeline/tools/episodes.js';
-import type { TextTrainResult } from '../../../src/run/pipeline/tools/train-policy.js';
+import { type TextTrainResult, trainPolicyJob } from '../../../src/run/pipeline/tools/train-policy.js';
+import type { ToolsScenario } from '../../../src/run/scenario.js';
 import { jsonLines } from '../../data.js';
+import { recordingStream } from '../streams.js';
 import { atticScenario, POLICY_FILES } from './attic-scenario.js';
 
 const walkthrough = ['open crate', 'take book from crate', 'go to south', 'open chest', 'put book into chest'];
@@ -89,6 +93,29 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
   const inputs = { checkpoint: join(home, 'simulated') };
   const collected = await run<RealEpisodesResult>('collect', 'collected', { inputs });
   expect(collected).toMatchObject({ job: 'collect', episodes: 12, policy: trained.policy });
+});
+
+it('that was killed as it had gathered again does its rounds without what it gathered, to the same bytes', async () => {
+  const gather = { episodes: 6, every: 3, agent: { kind: 'explorer' } };
+  const model = { backends: ['replay', 'operators'], operators: { minConfidence: 0.5 } };
+  const set = [
+    ...['train.mode=interleaved', 'train.rounds=6', 'train.cloneTasks=0', 'train.checkpointSeconds=100000'],
+    ...[`train.model=${JSON.stringify(model)}`, `train.gather=${JSON.stringify(gather)}`],
+  ];
+  await run<TextTrainResult>('train', 'remembering', { set });
+  const killed = async (context: JobContext<ToolsScenario>) => {
+    const write = context.metrics.write.bind(context.metrics);
+    context.metrics.write = (event) => {
+      if (event.kind === 'gather' && event.time === 1) throw new Error('killed');
+      write(event);
+    };
+    return trainPolicyJob(context);
+  };
+  const jobs = { tools: async () => killed };
+  await expect(run<TextTrainResult>('train', 'killed', { set, jobs })).rejects.toThrow('killed');
+  await launch('train', { resume: join(home, 'killed'), quiet: true, stream: recordingStream(), command: '' });
+  for (const file of [...POLICY_FILES, 'records/001.jsonl'])
+    expect(readFileSync(join(home, 'killed', file))).toEqual(readFileSync(join(home, 'remembering', file)));
 });
 
 it('refuses worlds that list no commands', async () => {

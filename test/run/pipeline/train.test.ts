@@ -1,7 +1,7 @@
 // Training with PPO in the real environment: it learns, keeps where every row came from, and a run
 // that broke off anywhere goes on to the same bytes.
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ReplayBuffer } from '../../../src/replay/buffer.js';
@@ -94,6 +94,17 @@ describe('PPO in the real environment', () => {
         readMetrics(join(folder, run, 'metrics.jsonl')).map(({ wallSeconds: _, seconds: __, ...event }) => event);
       expect(timeless(out)).toEqual(timeless('reference'));
     }
+  });
+
+  it('goes on from a checkpoint that was being replaced when it was killed', async () => {
+    const events = readMetrics(join(folder, 'reference', 'metrics.jsonl'));
+    const out = join(folder, 'between');
+    await expect(train(smoke('between'), brokenOffAt(events.length / 2))).rejects.toThrow('broken off');
+    renameSync(join(out, 'checkpoint'), join(out, 'checkpoint.old'));
+    const log: string[] = [];
+    await train({ resume: out }, (context) => trainJob({ ...context, log: (line) => log.push(line) }));
+    expect(log.join()).toMatch(/Resuming after [1-9]/);
+    expect(fileHashes(join(out, 'checkpoint'))).toEqual(fileHashes(join(folder, checkpoint)));
   });
 });
 

@@ -343,9 +343,8 @@ async function findAnyTricks(
   const { hacker: config } = scenario.config.reward;
   if (!config.enabled || !mayBeTakenIn(context, parts, tasks)) return undefined;
   const { domain, responder } = parts;
-  const names = tasks.map(({ id }) => id);
   const versions = { responder: responder.version, judge: judge?.version ?? null, domain: domain.version };
-  const dependsOn = { of: contentHash({ ...versions, names }), config, seed };
+  const dependsOn = { of: contentHash({ ...versions, names: tasks.map(({ id }) => id) }), config, seed };
   const report = await measured(context, 'reward-hacks.json', dependsOn, async () => {
     const user = new ScriptedUser();
     const phase = progress.phase('reward hacks', config.plays, 'episodes');

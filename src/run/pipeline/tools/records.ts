@@ -292,10 +292,9 @@ export class RecordedDream extends GatheredRecords<Gathering & { readonly policy
         }
       }
     }
-    const { tolerance } = context.scenario.config.fidelity;
     return {
       heldOut: { steps, wrongStates, wrongObservations },
-      trustHorizon: trustHorizon(wrongStates, steps, tolerance),
+      trustHorizon: trustHorizon(wrongStates, steps, context.scenario.config.fidelity.tolerance),
     };
   }
 }

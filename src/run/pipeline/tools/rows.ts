@@ -139,7 +139,8 @@ export async function makeWorld(
   kept?: string,
 ): Promise<ToolsWorld> {
   const domain = await makeDomain(config.domain, { folder });
-  const experience = await ExperienceStore.open({ ...config.experience, folder: kept });
+  // What a job gathers it remembers from its own records: what lies there may be of after its last checkpoint.
+  const experience = await ExperienceStore.open({ ...config.experience, folder: dreamsLater ? undefined : kept });
   const close = async () => {
     await experience.close();
     domain.close();

@@ -123,7 +123,7 @@ async function progressOf(
   domain: ToolsDomain,
 ): Promise<TextProgress> {
   const folder = policyFolder(out);
-  if (!resume || !existsSync(folder)) {
+  if (!resume || !(await recoverFolder(folder))) {
     metrics.rewindTo(() => false);
     return newProgress();
   }
