@@ -264,12 +264,8 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     const now = this.paidFor(predictions);
     const clock = { observedFrom: messages.length + 1, steps: steps + 1, turns, running: true };
     const earned = now === null ? paid : (paid ?? 0) + now;
-    const episode: Episode = {
-      situation,
-      ...clock,
-      paid: earned,
-      facts: withAnswers(facts, predictions, this.domain.rules?.earned),
-    };
+    const known = withAnswers(facts, predictions, this.domain.rules?.earned);
+    const episode: Episode = { situation, ...clock, paid: earned, facts: known };
     // What is written beside calls is kept in the conversation, and the user does not see it, as in tau-bench.
     const isSaid = said.content?.trim() && !said.toolCalls?.length;
     return isSaid && !situation.ended ? this.hear(episode, signal) : { episode, predictions, userCost: NO_COST };
@@ -291,6 +287,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   private after(before: Situation, { id, name }: ToolCall, prediction: Prediction): Situation {
     const { observation, isError, operations, terminated, fault, confidence } = prediction;
     const answer: Message = { role: 'tool', toolCallId: id, name, content: observation };
+    const isDone = !isError || fault?.kind === 'lost-answer';
     return {
       ...before,
       state: applyOperations(before.state, operations),
@@ -299,7 +296,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       calls: before.calls + 1,
       ...(fault && { faults: [...(before.faults ?? []), fault] }),
       ...(confidence < 1 && { doubts: { ...before.doubts, [id]: confidence } }),
-      ended: before.ended || (terminated && this.trusts(prediction)) || (!isError && this.ending.has(name)),
+      ended: before.ended || (terminated && this.trusts(prediction)) || (isDone && this.ending.has(name)),
     };
   }
 
