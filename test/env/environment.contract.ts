@@ -94,6 +94,18 @@ export function environmentContract(name: string, make: Make): void {
       await env.close();
     });
 
+    test('a snapshot taken before the first episode is one', async () => {
+      const [env, other] = [await make(), await make()];
+      const snapshot = JSON.parse(JSON.stringify(await env.snapshot()));
+      const first = await env.reset();
+      await other.reset({ seed: 9 });
+      expect(await other.restore(snapshot)).toHaveLength(rowSize(env.observationSpace));
+      const step = async () => other.step(randomAction(env, Rng.fromSeed(1)));
+      await expect(step()).rejects.toMatchObject({ code: 'ENV_NOT_RESET' });
+      expect((await other.reset()).observation).toEqual(first.observation);
+      await Promise.all([env.close(), other.close()]);
+    });
+
     test('a damaged snapshot is refused, and nothing is changed', async () => {
       const env = await make();
       await env.reset({ seed: 1 });

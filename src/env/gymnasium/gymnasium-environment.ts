@@ -161,6 +161,7 @@ export class GymnasiumEnvironment implements VectorEnvironment {
   private momentOf({ configuration, rng: drawn, running, episode }: State, seed?: number): Moment | undefined {
     if (configuration !== this.configuration) return undefined;
     const rng = seed === undefined ? Rng.fromState(drawn) : streamOf(seed).split('restored');
+    if (episode === null && !running) return { rng, running, episode: undefined };
     const { reseeds, ...rest } = episode!;
     const steps = rest.actions.length;
     const actions = rest.actions.map((row) => Float32Array.from(row));
