@@ -1,7 +1,7 @@
 // `reverie draft`: a language model writes a domain and its tasks from a description, or the missing files of a domain. The
 // draft is tested, and written only if it passes; with the record of every draft.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
@@ -119,9 +119,8 @@ async function domainToFill(
   if (needed !== undefined)
     throw unusable(`"${folder}" has no ${needed}, by which the rest is tried: add it to --write`);
   readTools(folder);
-  const files = Object.fromEntries(
-    DRAFT_FILES.filter(isThere).map((name) => [name, readFileSync(join(folder, name), 'utf8')]),
-  );
+  const textOf = (name: string) => readText(join(folder, name), (problem) => unusable(`${name}: ${problem}`));
+  const files = Object.fromEntries(DRAFT_FILES.filter(isThere).map((name) => [name, textOf(name)]));
   const read = await Promise.all(logs.map((path) => readEpisodeLogs(path)));
   return { folder, files, write: parts.map((part) => PARTS[part]), logs: read.flatMap(({ episodes }) => episodes) };
 }

@@ -66,8 +66,7 @@ export async function adjustScenario<S extends AnyScenario>(saved: S, options: S
   const source = `${saved.config.name} (saved)`;
   const kind = await kindOf(saved.config, source, layersOf(saved.config as unknown as ConfigObject, options));
   const raw = layered(saved.config as unknown as ConfigObject, profileLayer({}, options.profile, source));
-  const config = flagged(raw, options, kind.sections, source);
-  const adjusted = await identified(config, kind, saved.folder, saved.profile);
+  const adjusted = await identified(flagged(raw, options, kind.sections, source), kind, saved.folder, saved.profile);
   // Seed and workers are no part of what a scenario is, so it stays the one that was saved.
   return ((options.set ?? []).length > 0 ? adjusted : Object.freeze({ ...adjusted, hash: saved.hash })) as S;
 }

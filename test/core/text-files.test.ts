@@ -1,6 +1,6 @@
 // Files that people write are UTF-8: in another encoding they are refused, as their letters would silently be others.
 
-import { writeFileSync } from 'node:fs';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readText } from '../../src/core/files.js';
@@ -11,6 +11,7 @@ import { readGraph } from '../../src/screens/graph/graph-file.js';
 import { qualitySchema } from '../../src/synth/quality/quality-config.js';
 import { QualityPipeline } from '../../src/synth/quality/quality-pipeline.js';
 import { readProbes } from '../../src/worldmodel/must-fail/probes.js';
+import { fixture } from '../env/tools/library.js';
 import { parcelDomain } from '../synth/episode-records.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
@@ -31,6 +32,16 @@ const CASES: [string, () => unknown][] = [
   ['a graph', () => readGraph(written('graph.yaml', 'name: a\ntitle: für\n'))],
   ['a game', () => readGame({ name: 'a', files: [written('game.tw-pddl', '{"pddl_domain": "",\n"x": "für"}')] })],
   ['a description', () => draftInto(join(folder, 'new'), { from: written('about.md', 'A shop\nfür') } as never)],
+  [
+    'a domain to be filled',
+    () => {
+      const into = join(folder, 'shop');
+      cpSync(fixture('library'), into, { recursive: true });
+      rmSync(join(into, 'tasks.yaml'));
+      written('shop/policy.md', 'A shop\nfür');
+      return draftInto(into, { into: {} } as never);
+    },
+  ],
   [
     'what must not leak',
     () => {
