@@ -1,5 +1,6 @@
 // Names a process so that others can tell whether it still lives, when its number may long be another's.
 
+import { isUtf8 } from 'node:buffer';
 import { linkSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import * as nodeFiles from 'node:fs/promises';
@@ -230,6 +231,15 @@ export async function fillWhole(file: FileHandle, target: Uint8Array, at: number
   if ((await fillFrom(file, target, at)) < target.length) throw new Error('it ended while being read.');
 }
 
+/** The text of a file that a person wrote. Throws what `refuse` makes of another encoding: its letters would be lost without a word. */
+export function readText(path: string, refuse = (problem: string) => new Error(problem)): string {
+  const bytes = readFileSync(path);
+  const text = bytes.toString('utf8').replace(/^\uFEFF/, '');
+  if (isUtf8(bytes)) return text;
+  const line = text.slice(0, text.indexOf('\uFFFD')).split('\n').length;
+  throw refuse(`line ${line} is not UTF-8: save the file in this encoding`);
+}
+
 /** The file operations used here; tests put failing ones in their place. */
 export type FileSystem = Pick<typeof nodeFiles, 'open' | 'rename' | 'mkdir' | 'rm' | 'readdir' | 'stat'>;
 
@@ -353,7 +363,8 @@ async function swapIn(target: string, next: string, previous: string, files: Fil
 async function writeSynced(path: string, content: FileContent, files: FileSystem): Promise<void> {
   const file = await files.open(path, 'w');
   try {
-    for await (const piece of pieces(content)) {
+    const whole = typeof content === 'string' ? new TextEncoder().encode(content) : content;
+    for await (const piece of whole instanceof Uint8Array ? [whole] : whole) {
       for (let at = 0; at < piece.length; ) {
         const { bytesWritten } = await file.write(piece, at, piece.length - at);
         at += bytesWritten;
@@ -363,11 +374,6 @@ async function writeSynced(path: string, content: FileContent, files: FileSystem
   } finally {
     await file.close();
   }
-}
-
-function pieces(content: FileContent): Iterable<Uint8Array> | AsyncIterable<Uint8Array> {
-  if (typeof content === 'string') return [new TextEncoder().encode(content)];
-  return content instanceof Uint8Array ? [content] : content;
 }
 
 async function syncTree(folder: string, files: FileSystem): Promise<void> {
@@ -434,15 +440,12 @@ export function openSealed(text: string): Record<string, unknown> {
 
 /** Any JSON object, sealed or not. Throws an Error that says what is wrong with the text ("it …"). */
 export function parseObject(text: string): Record<string, unknown> {
-  const value = parse(text);
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  throw new Error('it does not hold an object');
-}
-
-function parse(text: string): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (error) {
     throw new Error(`it is not JSON (${(error as Error).message})`, { cause: error });
   }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw new Error('it does not hold an object');
 }

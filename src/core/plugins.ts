@@ -126,18 +126,11 @@ function loaded(file: string): Promise<void> {
 
 async function load(file: string): Promise<void> {
   const module = (await import(pathToFileURL(file).href).catch((error: unknown) => {
-    const problem = error instanceof Error ? error.message : String(error);
-    throw reverieError(
-      'PLUGIN_UNUSABLE',
-      {
-        problem: `The plugin ${file} could not be loaded: ${problem}`,
-        hint: 'It is a module of yours that runs when it is loaded; docs/extending.md says what one looks like.',
-      },
-      error,
-    );
+    const problem = `The plugin ${file} could not be loaded: ${error instanceof Error ? error.message : String(error)}`;
+    const hint = 'It is a module of yours that runs when it is loaded; docs/extending.md says what one looks like.';
+    throw reverieError('PLUGIN_UNUSABLE', { problem, hint }, error);
   })) as { default?: unknown };
-  const plugin = checked(module.default, file);
-  bringPlugin(plugin);
+  bringPlugin(checked(module.default, file));
 }
 
 /** Registers what a plugin brings. @throws PLUGIN_UNUSABLE */

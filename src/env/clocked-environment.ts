@@ -1,7 +1,7 @@
 // What every vector environment of ours shares: the clock, the random stream, checks at the border, snapshots.
 // A subclass says only how its world starts, moves and is saved.
 
-import type { z } from 'zod';
+import { z } from 'zod';
 import type {
   EnvSnapshot,
   Info,
@@ -16,8 +16,8 @@ import type {
 } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import type { Entry } from '../core/registry.js';
-import { Rng, type RngState } from '../core/rng.js';
-import { requireAction, rowSize } from './space-values.js';
+import { Rng } from '../core/rng.js';
+import { fromSnapshot, requireAction, rngStateSchema, rowSize } from './space-values.js';
 
 // Float64 numbers as JSON-safe text, bit for bit: JSON itself loses negative zero.
 
@@ -62,13 +62,14 @@ interface EnvironmentDescription
   readonly configuration: string;
 }
 
-interface ClockedState {
-  readonly configuration: string;
-  readonly rng: RngState;
-  readonly steps: number;
-  readonly running: boolean;
-  readonly world: unknown;
-}
+const stateSchema = z.strictObject({
+  configuration: z.string(),
+  rng: rngStateSchema,
+  steps: z.int().min(0),
+  running: z.boolean(),
+  world: z.unknown(),
+});
+type State = z.output<typeof stateSchema>;
 
 const NO_INFO: Info = Object.freeze({});
 
@@ -131,26 +132,19 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
 
   snapshot(): EnvSnapshot {
     this.requireOpen();
-    const state: ClockedState = {
-      configuration: this.configuration,
-      rng: this.rng.state(),
-      steps: this.steps,
-      running: this.running,
-      world: this.saveWorld(),
-    };
+    const { configuration, steps, running } = this;
+    const state: State = { configuration, rng: this.rng.state(), steps, running, world: this.saveWorld() };
     return { env: this.id, state };
   }
 
   restore(snapshot: EnvSnapshot, { seed }: RestoreOptions = {}): Float32Array {
-    const state = snapshot.state as ClockedState;
-    if (snapshot.env !== this.id || state?.configuration !== this.configuration)
-      throw reverieError('SNAPSHOT_MISMATCH', { from: snapshot.env, into: this.id });
     this.requireOpen();
-    try {
-      this.loadWorld(state.world);
-    } catch (cause) {
-      throw reverieError('SNAPSHOT_MISMATCH', { from: `${snapshot.env} (damaged)`, into: this.id }, cause);
-    }
+    const state = fromSnapshot(snapshot, this.id, (saved) => {
+      const found = stateSchema.parse(saved);
+      if (found.configuration !== this.configuration) return undefined;
+      this.loadWorld(found.world);
+      return found;
+    });
     this.rng = seed === undefined ? Rng.fromState(state.rng) : streamOf(seed).split('restored');
     this.steps = state.steps;
     this.running = state.running;

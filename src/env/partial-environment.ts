@@ -1,9 +1,10 @@
 // Environments that show the last few observations side by side, by which what a single one hides can often be told.
 
+import { z } from 'zod';
 import { packFloats, unpackFloats } from '../core/dynamics.js';
-import type { Awaitable, EnvSnapshot, SyncVectorEnvironment, VectorEnvironment } from '../core/environment.js';
+import type { Awaitable, SyncVectorEnvironment, VectorEnvironment } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
-import { boxSpace } from './space-values.js';
+import { boxSpace, fromSnapshot } from './space-values.js';
 
 /**
  * `environment` that shows its last `count` observations side by side, the newest last; those before an episode's first are the first
@@ -18,6 +19,8 @@ export function stackObservations(environment: VectorEnvironment, count: number)
     throw reverieError('ENV_SPEC_INVALID', { problem: '"stack" is for observations in a box.' });
   const width = space.low.length;
   const times = <T>(values: readonly T[]) => Array.from({ length: count }, () => values).flat();
+  const row = z.string().transform(unpackFloats);
+  const schema = z.strictObject({ state: z.unknown(), shown: row.refine(({ length }) => length === count * width) });
   let shown: Float32Array = new Float32Array(count * width);
   const show = <T>(result: T, stacked: Float32Array): T => {
     shown = stacked;
@@ -39,10 +42,10 @@ export function stackObservations(environment: VectorEnvironment, count: number)
       ),
     snapshot: () =>
       once(environment.snapshot(), ({ env, state }) => ({ env, state: { state, shown: packFloats(shown) } })),
-    restore: ({ env, state: stacked }: EnvSnapshot, options) => {
-      const { state, shown: packed } = stacked as { readonly state: unknown; readonly shown: string };
-      return once(environment.restore({ env, state }, options), () => {
-        shown = unpackFloats(packed);
+    restore: (snapshot, options) => {
+      const saved = fromSnapshot(snapshot, environment.id, (stacked) => schema.parse(stacked));
+      return once(environment.restore({ env: snapshot.env, state: saved.state }, options), () => {
+        shown = saved.shown;
         return shown.slice();
       });
     },

@@ -1,7 +1,7 @@
 // What one can do with a space and a row: size, membership, description, clipping. Spaces themselves are plain JSON.
 
 import { z } from 'zod';
-import type { BoxSpace, DiscreteSpace, Space, VectorSpace } from '../core/environment.js';
+import type { BoxSpace, DiscreteSpace, EnvSnapshot, Space, VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 
 /** A one-dimensional box; bounds are rounded to float32, as the rows they bound are. */
@@ -37,6 +37,27 @@ export function ranged<S extends z.ZodType>(schema: S, endsOf: (value: z.output<
 
 /** `[low, high]` */
 export const rangeSchema = ranged(z.tuple([z.number(), z.number()]), (ends) => ends);
+
+/** A random stream in a snapshot. */
+export const rngStateSchema = z.strictObject({
+  key: z.tuple([z.int(), z.int()]).readonly(),
+  position: z.int().min(0),
+});
+
+/**
+ * What `read` makes of a snapshot's state: those who take one store it, so it may be another's (undefined), or damaged (it throws).
+ * @throws SNAPSHOT_MISMATCH
+ */
+export function fromSnapshot<T>({ env, state }: EnvSnapshot, into: string, read: (state: unknown) => T | undefined): T {
+  let [from, cause]: [string, unknown] = [env, undefined];
+  try {
+    const found = env === into ? read(state) : undefined;
+    if (found !== undefined) return found;
+  } catch (error) {
+    [from, cause] = [`${env} (damaged)`, error];
+  }
+  throw reverieError('SNAPSHOT_MISMATCH', { from, into }, cause);
+}
 
 /** Elements of one row of the space: a discrete value is one element. */
 export function rowSize(space: VectorSpace): number {

@@ -1,12 +1,12 @@
 // `reverie draft`: a language model writes a domain and its tasks from a description, or the missing files of a domain. The
 // draft is tested, and written only if it passes; with the record of every draft.
 
-import { existsSync, readFileSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import { reverieError } from '../core/errors.js';
-import { ensureFolder, sealedText, writeFileAtomic } from '../core/files.js';
+import { ensureFolder, readText, sealedText, writeFileAtomic } from '../core/files.js';
 import { readTools } from '../env/tools/load-domain.js';
 import type { LlmConfigInput } from '../llm/config.js';
 import { makeLanguageModel } from '../llm/served-model.js';
@@ -52,7 +52,7 @@ type DraftResult = Awaited<ReturnType<typeof keep>>;
  */
 export async function draftInto(folder: string, options: DraftOptions): Promise<DraftResult> {
   const into = options.into && (await domainToFill(folder, options.into));
-  const description = into ? into.files['policy.md']! : await descriptionOf(options);
+  const description = into ? into.files['policy.md']! : descriptionOf(options);
   if (into === undefined) await refuseOccupied(folder);
   const { tasks, repairs, seed, signal, log, cache } = options;
   const kept = cache === undefined ? {} : { cacheFolder: cache };
@@ -77,14 +77,15 @@ const unusable = (problem: string, cause?: unknown) =>
     cause,
   );
 
-async function descriptionOf({ from, about }: DraftOptions): Promise<string> {
+function descriptionOf({ from, about }: DraftOptions): string {
   if ((from === undefined) === (about === undefined))
     throw unusable('it takes a description, either --from a file or --about in words');
-  const read = () =>
-    readFile(from!, 'utf8').catch((error: Error) => {
-      throw unusable(`"${from}" cannot be read: ${error.message}`, error);
-    });
-  const text = about ?? (await read());
+  let text = about;
+  try {
+    text ??= readText(from!);
+  } catch (error) {
+    throw unusable(`"${from}" cannot be read: ${(error as Error).message}`, error);
+  }
   if (text.trim() === '') throw unusable('its description is empty');
   return text;
 }
@@ -118,9 +119,8 @@ async function domainToFill(
   if (needed !== undefined)
     throw unusable(`"${folder}" has no ${needed}, by which the rest is tried: add it to --write`);
   readTools(folder);
-  const files = Object.fromEntries(
-    DRAFT_FILES.filter(isThere).map((name) => [name, readFileSync(join(folder, name), 'utf8')]),
-  );
+  const textOf = (name: string) => readText(join(folder, name), (problem) => unusable(`${name}: ${problem}`));
+  const files = Object.fromEntries(DRAFT_FILES.filter(isThere).map((name) => [name, textOf(name)]));
   const read = await Promise.all(logs.map((path) => readEpisodeLogs(path)));
   return { folder, files, write: parts.map((part) => PARTS[part]), logs: read.flatMap(({ episodes }) => episodes) };
 }

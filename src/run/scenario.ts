@@ -6,6 +6,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { parseDocument, stringify } from 'yaml';
 import { canonicalJson } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
+import { readText } from '../core/files.js';
 import type { CommonConfig, ScenarioOf, ScenarioSections } from '../core/kind.js';
 import { packageRoot, packsFolder } from '../core/packs.js';
 import { loadPlugins, pluginFile } from '../core/plugins.js';
@@ -65,8 +66,7 @@ export async function adjustScenario<S extends AnyScenario>(saved: S, options: S
   const source = `${saved.config.name} (saved)`;
   const kind = await kindOf(saved.config, source, layersOf(saved.config as unknown as ConfigObject, options));
   const raw = layered(saved.config as unknown as ConfigObject, profileLayer({}, options.profile, source));
-  const config = flagged(raw, options, kind.sections, source);
-  const adjusted = await identified(config, kind, saved.folder, saved.profile);
+  const adjusted = await identified(flagged(raw, options, kind.sections, source), kind, saved.folder, saved.profile);
   // Seed and workers are no part of what a scenario is, so it stays the one that was saved.
   return ((options.set ?? []).length > 0 ? adjusted : Object.freeze({ ...adjusted, hash: saved.hash })) as S;
 }
@@ -152,7 +152,7 @@ function readScenarioFile(file: string): ConfigObject {
   const refuse = (problem: string) => reverieError('SCENARIO_INVALID', { path: file, problem });
   const bytes = statSync(file).size;
   if (bytes > MAX_FILE_BYTES) throw refuse(`it has ${bytes} bytes; at most ${MAX_FILE_BYTES} are read.`);
-  const document = parseDocument(readFileSync(file, 'utf8'));
+  const document = parseDocument(readText(file, (problem) => refuse(`${problem}.`)));
   if (document.errors.length > 0) throw refuse(`it is not YAML: ${document.errors[0].message}`);
   const data: unknown = document.toJS({ maxAliasCount: 100 });
   if (!isConfigObject(data)) throw refuse('it holds no mapping of keys to values.');
@@ -214,11 +214,8 @@ function flagLayers(options: ScenarioOptions): { layer: ConfigObject; source: st
   // Two of one section are one layer, whatever their order: a preset of another algorithm is refused, and replaces nothing.
   const chosen = choices.map(({ source }) => source).join(' ');
   const layers = given.filter((flag) => !isChoice(flag));
-  if (choices.length > 0)
-    layers.unshift({
-      layer: withPresets(choices.reduce((all, { layer }) => layered(all, layer, []), {})),
-      source: chosen,
-    });
+  const layer = withPresets(choices.reduce((all, one) => layered(all, one.layer, []), {}));
+  if (choices.length > 0) layers.unshift({ layer, source: chosen });
   const numbers = (['seed', 'workers'] as const).flatMap((key) => {
     const value = options[key];
     return value === undefined ? [] : [{ layer: { [key]: value }, source: `--${key} ${value}` }];

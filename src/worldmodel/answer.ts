@@ -3,6 +3,7 @@
 import type { KnownFunctions, VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { type EnvSpec, makeEnvironment } from '../env/environments.js';
+import { clipToSpace } from '../env/space-values.js';
 import { requireFinite } from '../replay/columns.js';
 import { folderInvalid } from './model-folder.js';
 
@@ -37,9 +38,11 @@ export function knownEnds(
   return ends;
 }
 
-/** A function that brings rows within the finite bounds of a space, in place; undefined if it has none. */
+/** A function that brings rows into a space, in place: within its finite bounds, to the nearest of its integers; undefined if all are in it. */
 export function boundsClipper(space: VectorSpace): ((rows: Float32Array) => void) | undefined {
-  if (space.type !== 'box') return undefined;
+  // States are counted: a model answers between two of them, or beside one by rounding, and can be asked of states alone.
+  if (space.type === 'discrete')
+    return (rows) => rows.set(rows.map((value) => clipToSpace(space, Float32Array.of(value))[0]));
   const low = Float32Array.from(space.low, (bound) => bound ?? Number.NEGATIVE_INFINITY);
   const high = Float32Array.from(space.high, (bound) => bound ?? Number.POSITIVE_INFINITY);
   if (low.every((bound) => bound === -Infinity) && high.every((bound) => bound === Infinity)) return undefined;

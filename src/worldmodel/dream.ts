@@ -1,6 +1,7 @@
 // A world model as an Environment: one episode at a time, indistinguishable in type from the real one.
 
-import { type Carry, type FrozenCarry, type ImagineOptions, packFloats, unpackFloats } from '../core/dynamics.js';
+import { z } from 'zod';
+import { type Carry, type ImagineOptions, packFloats, unpackFloats } from '../core/dynamics.js';
 import type {
   EnvSnapshot,
   ResetOptions,
@@ -11,8 +12,8 @@ import type {
   VectorSpace,
 } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
-import { Rng, type RngState } from '../core/rng.js';
-import { requireAction } from '../env/space-values.js';
+import { Rng } from '../core/rng.js';
+import { fromSnapshot, requireAction, rngStateSchema } from '../env/space-values.js';
 import { requireFinite } from '../replay/columns.js';
 import type { VectorDynamics } from './dynamics.js';
 import { INPUT_HINT, rowShape } from './model-folder.js';
@@ -36,16 +37,17 @@ interface DreamOptions {
   readonly step?: ImagineOptions;
 }
 
-interface DreamState {
-  readonly modelVersion: string;
-  readonly rng: RngState;
+const stateSchema = z.strictObject({
+  modelVersion: z.string(),
+  rng: rngStateSchema,
   /** What the model remembers; null before the first episode. */
-  readonly carry: FrozenCarry | null;
+  carry: z.strictObject({ version: z.string(), state: z.unknown() }).nullable(),
   /** Packed float32. */
-  readonly observation: string;
-  readonly steps: number;
-  readonly running: boolean;
-}
+  observation: z.string().transform(unpackFloats),
+  steps: z.int().min(0),
+  running: z.boolean(),
+});
+type State = z.input<typeof stateSchema>;
 
 export class Dream implements VectorEnvironment {
   readonly family = 'vector' as const;
@@ -109,25 +111,26 @@ export class Dream implements VectorEnvironment {
   }
 
   async snapshot(): Promise<EnvSnapshot> {
-    const state: DreamState = {
-      modelVersion: this.model.modelVersion,
-      rng: this.rng.state(),
-      carry: this.carry === undefined ? null : this.model.freeze(this.carry),
-      observation: packFloats(this.observation),
-      steps: this.steps,
-      running: this.running,
-    };
+    const { carry, model, steps, running } = this;
+    const { modelVersion } = model;
+    const kept = carry === undefined ? null : model.freeze(carry);
+    const observation = packFloats(this.observation);
+    const state: State = { modelVersion, rng: this.rng.state(), carry: kept, observation, steps, running };
     return { env: this.id, state };
   }
 
   /** Throws SNAPSHOT_MISMATCH for a snapshot of another environment or another version of the model. */
   async restore(snapshot: EnvSnapshot, { seed }: RestoreOptions = {}): Promise<Float32Array> {
-    const state = snapshot.state as DreamState;
-    if (snapshot.env !== this.id || state?.modelVersion !== this.model.modelVersion) {
-      throw reverieError('SNAPSHOT_MISMATCH', { from: snapshot.env, into: this.id });
-    }
-    this.carry = state.carry === null ? undefined : this.model.revive(state.carry);
-    this.observation = unpackFloats(state.observation);
+    const state = fromSnapshot(snapshot, this.id, (saved) => {
+      const { modelVersion, carry, observation, ...rest } = stateSchema.parse(saved);
+      if (modelVersion !== this.model.modelVersion) return undefined;
+      const revived = carry === null ? undefined : this.model.revive(carry);
+      const isWhole = revived === undefined ? !rest.running : revived.rows === 1;
+      if (isWhole && observation.length === this.observation.length) return { ...rest, carry: revived, observation };
+      throw new RangeError('it is not of one row');
+    });
+    this.carry = state.carry;
+    this.observation = state.observation;
     this.rng = seed === undefined ? Rng.fromState(state.rng) : streamOf(seed).split('restored');
     this.steps = state.steps;
     this.running = state.running;

@@ -142,7 +142,8 @@ export class Gridworld extends ClockedEnvironment {
   }
 
   protected loadWorld(world: unknown): void {
-    this.state = world as number;
+    if (typeof world !== 'number') throw new RangeError('not a state');
+    this.state = world;
   }
 }
 

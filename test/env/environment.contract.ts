@@ -30,6 +30,18 @@ export function randomAction(env: VectorEnvironment, rng: Rng): Float32Array {
   });
 }
 
+/** Copies of a JSON value with one part of it lost, or something else in its place. */
+function* damaged(value: unknown): Generator<unknown> {
+  for (const other of [null, 'AAAA', {}]) if (JSON.stringify(other) !== JSON.stringify(value)) yield other;
+  if (typeof value !== 'object' || value === null) return;
+  const parts = Object.entries(value);
+  const made = (all: typeof parts) => (Array.isArray(value) ? all.map(([, part]) => part) : Object.fromEntries(all));
+  for (const [key, part] of parts) {
+    if (!Array.isArray(value)) yield made(parts.filter(([name]) => name !== key));
+    for (const worse of damaged(part)) yield made(parts.map(([name, one]) => [name, name === key ? worse : one]));
+  }
+}
+
 export function environmentContract(name: string, make: Make): void {
   describe(`environment contract: ${name}`, () => {
     test('passes every check of the checker, none skipped', async () => {
@@ -79,6 +91,34 @@ export function environmentContract(name: string, make: Make): void {
         if (reward !== undefined) expect(Math.abs(reward - result.reward)).toBeLessThan(1e-4);
         obs = result.terminated || result.truncated ? (await env.reset()).observation : result.observation;
       }
+      await env.close();
+    });
+
+    test('a snapshot taken before the first episode is one', async () => {
+      const [env, other] = [await make(), await make()];
+      const snapshot = JSON.parse(JSON.stringify(await env.snapshot()));
+      const first = await env.reset();
+      await other.reset({ seed: 9 });
+      expect(await other.restore(snapshot)).toHaveLength(rowSize(env.observationSpace));
+      const step = async () => other.step(randomAction(env, Rng.fromSeed(1)));
+      await expect(step()).rejects.toMatchObject({ code: 'ENV_NOT_RESET' });
+      expect((await other.reset()).observation).toEqual(first.observation);
+      await Promise.all([env.close(), other.close()]);
+    });
+
+    test('a damaged snapshot is refused, and nothing is changed', async () => {
+      const env = await make();
+      await env.reset({ seed: 1 });
+      const { terminated } = await env.step(randomAction(env, Rng.fromSeed(1)));
+      if (terminated) await env.reset();
+      const { env: id, state } = JSON.parse(JSON.stringify(await env.snapshot()));
+      const before = JSON.stringify(await env.snapshot());
+      for (const worse of [undefined, ...damaged(state)]) {
+        const restored = async () => env.restore({ env: id, state: worse });
+        await expect(restored(), JSON.stringify(worse) ?? 'lost').rejects.toMatchObject({ code: 'SNAPSHOT_MISMATCH' });
+        expect(JSON.stringify(await env.snapshot())).toBe(before);
+      }
+      await env.step(randomAction(env, Rng.fromSeed(2)));
       await env.close();
     });
 

@@ -4,8 +4,11 @@ import { expect, it } from 'vitest';
 import { makeEnvironment } from '../../src/env/environments.js';
 import { stackObservations } from '../../src/env/partial-environment.js';
 import { DEFAULT_GRID, Gridworld } from '../controlled/gridworld.js';
+import { environmentContract } from './environment.contract.js';
 
 const pendulum = () => makeEnvironment({ id: 'pendulum' });
+
+environmentContract('pendulum, two stacked', async () => stackObservations(await pendulum(), 2));
 
 it('shows the last ones, the newest last, and the first again before an episode has as many', async () => {
   const [whole, env] = [await pendulum(), stackObservations(await pendulum(), 3)];

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { checkEnvironment, describeReport } from '../../src/env/check-environment.js';
 import { Dream } from '../../src/worldmodel/dream.js';
 import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
 import { Gridworld, TabularModel } from '../controlled/gridworld.js';
+import { environmentContract } from '../env/environment.contract.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 
 const grid = { map: ['S..', '.#H', '..G'], slip: 0, stepReward: -0.1 };
@@ -19,10 +19,7 @@ beforeAll(async () => {
 afterAll(() => model.close());
 
 describe('Dream', () => {
-  it('passes the environment checker with a learned model', async () => {
-    const report = await checkEnvironment(() => new Dream({ model, starts, maxEpisodeSteps: 20 }));
-    expect(report.passed, describeReport(report)).toBe(true);
-  });
+  environmentContract('a learned model', async () => new Dream({ model, starts, maxEpisodeSteps: 20 }));
 
   it('lives what the real environment lives when its model is exact', async () => {
     const real = new Gridworld(grid, 30);

@@ -4,7 +4,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../../src/env/space-values.js';
 import { Graph } from '../../src/nn/graph.js';
-import { add, reduceSum } from '../../src/nn/ops.js';
+import { add, mul, reduceSum } from '../../src/nn/ops.js';
+import { Dream } from '../../src/worldmodel/dream.js';
 import { loadWorldModel } from '../../src/worldmodel/kinds.js';
 import { OnnxDynamics } from '../../src/worldmodel/onnx/onnx-dynamics.js';
 import { temporaryFolder } from '../temporary-folder.js';
@@ -47,6 +48,26 @@ describe('ONNX dynamics of one’s own', () => {
       const obs0 = new Float32Array(2 * width);
       const { nextObs } = await oneStep(model, obs0, Float32Array.of(2, 1), Rng.fromSeed(1));
       expect([...nextObs]).toEqual(width === 1 ? [2, 1] : [0, 0, 1, 0, 1, 0]);
+      await model.close();
+    }
+  });
+
+  it('answers one of the states where these are counted, whichever way it tells them', async () => {
+    const observationSpace = { type: 'discrete', n: 4, start: 1 };
+    for (const outputs of [{ nextObs: 'told' }, { delta: 'told' }]) {
+      const graph = new Graph('counted');
+      const obs = graph.input('obs', 'float32', ['batch', 1]);
+      const moved = mul(graph.input('action', 'float32', ['batch', 1]), 0.7);
+      graph.output('told', 'delta' in outputs ? moved : add(obs, moved));
+      graph.output('reward', reduceSum(obs, [1]));
+      const own = { observationSpace, actionSpace: boxSpace([-9], [9]), outputs: { ...outputs, reward: 'reward' } };
+      const manifest = { ...ownManifest, ...own };
+      const model = await OnnxDynamics.load(await writeOwn(folder, manifest, graph.toModel()));
+      const dream = new Dream({ model, starts: Float32Array.of(1) });
+      await dream.reset({ seed: 1 });
+      const seen: number[] = [];
+      for (const push of [1, -9, 9, -0.5]) seen.push((await dream.step(Float32Array.of(push))).observation[0]);
+      expect(seen).toEqual([2, 1, 4, 4]);
       await model.close();
     }
   });

@@ -13,7 +13,7 @@ import type {
 } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import { requireAction } from '../space-values.js';
+import { contains, fromSnapshot, requireAction, rngStateSchema, rowSize } from '../space-values.js';
 import {
   type Answer,
   type GymnasiumSpec,
@@ -31,17 +31,19 @@ const DEATHS = 3;
 const count = z.int().min(0);
 const stateSchema = z.strictObject({
   configuration: z.string(),
-  rng: z.strictObject({ key: z.tuple([z.int(), z.int()]).readonly(), position: count }),
+  rng: rngStateSchema,
   running: z.boolean(),
   episode: z
     .strictObject({
-      seed: z.number(),
+      seed: z.int(),
       actions: z.array(z.array(z.number())),
-      reseeds: z.array(z.strictObject({ steps: count, seed: z.number() })),
+      reseeds: z.array(z.strictObject({ steps: count, seed: z.int() })),
       observation: z.array(z.number()),
     })
     .nullable(),
 });
+
+type State = z.output<typeof stateSchema>;
 
 /** An episode, and what was seen last: when it is replayed, it has to come out there. */
 interface Episode {
@@ -133,41 +135,42 @@ export class GymnasiumEnvironment implements VectorEnvironment {
 
   snapshot(): EnvSnapshot {
     this.requireOpen();
-    const { rng, running, episode } = this.moment;
+    const { rng, running, episode = null } = this.moment;
     const kept = episode && {
       seed: episode.seed,
       actions: actionsOf(episode).map((row) => Array.from(row)),
       reseeds: [...episode.reseeds],
       observation: Array.from(episode.observation),
     };
-    const state: z.input<typeof stateSchema> = {
-      ...{ configuration: this.configuration, rng: rng.state(), running },
-      episode: kept ?? null,
-    };
+    const state: State = { configuration: this.configuration, rng: rng.state(), running, episode: kept };
     return { env: this.id, state };
   }
 
   /** Replays the episode as far as the snapshot. A seed begins the environment's own stream anew. @throws SNAPSHOT_MISMATCH, and as `step` */
   restore(snapshot: EnvSnapshot, { seed }: RestoreOptions = {}): Promise<Float32Array> {
     return this.alone(async () => {
-      const state = stateSchema.safeParse(snapshot.state).data;
-      const fits = snapshot.env === this.id && state?.configuration === this.configuration;
-      if (!fits || state.episode === null)
-        throw reverieError('SNAPSHOT_MISMATCH', { from: snapshot.env, into: this.id });
-      const { actions, reseeds, observation, ...rest } = state.episode;
-      const again = seed === undefined ? [] : [{ steps: actions.length, seed }];
-      const episode: Episode = {
-        ...rest,
-        actions: actions.map((row) => Float32Array.from(row)),
-        steps: actions.length,
-        reseeds: [...reseeds, ...again],
-        observation: Float32Array.from(observation),
-      };
-      const rng = seed === undefined ? Rng.fromState(state.rng) : streamOf(seed).split('restored');
-      await this.surviving(() => this.replayed(episode));
-      this.moment = { rng, running: state.running, episode };
-      return episode.observation.slice();
+      const moment = fromSnapshot(snapshot, this.id, (saved) => this.momentOf(stateSchema.parse(saved), seed));
+      const { episode } = moment;
+      if (episode !== undefined) await this.surviving(() => this.replayed(episode));
+      this.moment = moment;
+      return episode?.observation.slice() ?? new Float32Array(rowSize(this.observationSpace));
     });
+  }
+
+  /** Throws where it is damaged: of rows of another size the process would take a part for the next request. */
+  private momentOf({ configuration, rng: drawn, running, episode }: State, seed?: number): Moment | undefined {
+    if (configuration !== this.configuration) return undefined;
+    const rng = seed === undefined ? Rng.fromState(drawn) : streamOf(seed).split('restored');
+    if (episode === null && !running) return { rng, running, episode: undefined };
+    const { reseeds, ...rest } = episode!;
+    const steps = rest.actions.length;
+    const actions = rest.actions.map((row) => Float32Array.from(row));
+    const observation = Float32Array.from(rest.observation);
+    const isWhole = observation.length === rowSize(this.observationSpace);
+    if (!isWhole || !actions.every((row) => contains(this.actionSpace, row)))
+      throw new RangeError('a row does not fit');
+    const again = seed === undefined ? [] : [{ steps, seed }];
+    return { rng, running, episode: { ...rest, actions, steps, reseeds: [...reseeds, ...again], observation } };
   }
 
   /** The episode is replayed where it was left meanwhile, and only once something is asked. */

@@ -214,11 +214,13 @@ async function changed(
   rng: Rng,
   ask: (state: JsonObject) => Promise<Prediction>,
 ): Promise<Changed | undefined> {
-  const { observation, operations, isError, terminated } = answer;
-  if (isError || terminated) return undefined;
+  const { observation, operations, isError } = answer;
+  const ends = answer.terminated || query.domain.tools.some((tool) => tool.terminates && tool.name === query.call.name);
+  // Nobody reads on after the end.
+  if (isError || (ends && rule.kind !== 'lost-answer')) return undefined;
   switch (rule.kind) {
     case 'lost-answer':
-      if (operations.length === 0) return undefined;
+      if (operations.length === 0 && !ends) return undefined;
       return { shown: { observation: rule.text ?? TEXTS['lost-answer'], isError: true } };
     case 'stale': {
       const before = initialStateOf(query.domain, query.task);

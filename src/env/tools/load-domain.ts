@@ -1,8 +1,7 @@
 // Loads a domain from its folder: file schemas and cross-file checks.
 
-import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { isNode, LineCounter, parse, parseDocument, YAMLParseError } from 'yaml';
@@ -10,6 +9,7 @@ import { z } from 'zod';
 import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { nameAside, ReverieError, reverieError } from '../../core/errors.js';
 import { parseExactly, roundedProblem } from '../../core/exact-numbers.js';
+import { readText } from '../../core/files.js';
 import { compileSchema, pointerKeys, type SchemaCheck } from '../state/state.js';
 import { parseStrictly } from '../strict-parse.js';
 import { callChecks, jsonProblem, STATE_LIMITS } from './check-action.js';
@@ -301,11 +301,7 @@ class DomainFolder {
 
   text(file: DomainFile): string {
     try {
-      const bytes = readFileSync(this.nameOf(file));
-      const text = bytes.toString('utf8').replace(/^\uFEFF/, '');
-      if (isUtf8(bytes)) return text;
-      const line = text.slice(0, text.indexOf('\uFFFD')).split('\n').length;
-      throw new Error(`line ${line} is not UTF-8: save the file in this encoding`);
+      return readText(this.nameOf(file));
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       if (code !== 'ENOENT') throw this.invalid(file, message);

@@ -3,7 +3,7 @@
 // cannot be had from domain and task.
 
 import { z } from 'zod';
-import type { Json, JsonObject } from '../../core/canonical-json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import type { RngState } from '../../core/rng.js';
 import { applyOperations } from '../state/operations.js';
 import { remembered } from '../state/records.js';
@@ -111,33 +111,26 @@ export function saveEpisode(domain: ToolsDomain, episode: Episode, rng: RngState
   });
 }
 
-/** The version of the domain a saved episode belongs to, where it is one at all. */
-export function domainOfSaved(saved: unknown): Json | undefined {
-  return (saved as { domain?: Json } | null | undefined)?.domain;
-}
-
 /**
- * The episode again, and the stream.
+ * The episode again, and the stream; undefined where it is of another domain, or version.
  * @throws where it is damaged: not of this form, operations that do not apply or lead elsewhere, a task unknown
  */
 export function loadEpisode(
   domain: ToolsDomain,
   saved: unknown,
   taskOf: (id: string) => ToolsTask,
-): { episode: Episode; rng: RngState } {
-  const { task: id, domain: _, paid = null, rng, ...kept } = savedEpisode.parse(saved);
+): { episode: Episode; rng: RngState } | undefined {
+  const { task: id, domain: version, paid = null, rng, ...kept } = savedEpisode.parse(saved);
+  if (version !== domain.version) return undefined;
   const { stateHash: hash, operations: done, messages: said, ...rest } = structuredClone(kept);
-  const { seed, row, calls, faults, doubts, ...place } = rest;
+  const { observedFrom, steps, turns, running, facts, ...ofRow } = rest;
   const task = taskOf(id);
   const operations = done as unknown as readonly Operation[];
   const state = applyOperations(initialStateOf(domain, task), operations);
   if (stateHash(state) !== hash) throw new RangeError('its operations lead to another state');
   const messages = [policyMessage(domain), ...said];
-  const ofRow = { ...(row === undefined ? {} : { row }), ...(faults && { faults }), ...(doubts && { doubts }) };
-  return {
-    episode: { situation: { task, seed, ...ofRow, state, operations, messages, calls, ended: false }, ...place, paid },
-    rng,
-  };
+  const situation: Situation = { task, ...ofRow, state, operations, messages, ended: false };
+  return { episode: { situation, observedFrom, steps, turns, running, facts, paid }, rng };
 }
 
 type PerTask = WeakMap<ToolsTask, JsonObject>;

@@ -13,6 +13,7 @@ import type {
 } from '../../core/environment.js';
 import { nameHint, ReverieError, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
+import { fromSnapshot } from '../space-values.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state.js';
 import { type CallChecks, callChecks, messageOf } from './check-action.js';
@@ -20,15 +21,7 @@ import type { CallSpec, EpisodeEnd, Picture, ToolsDomain, ToolsTask } from './do
 import { type Message, seenByAgent, type ToolCall, type UserCall } from './message.js';
 import { type EpisodeFacts, isOfPolicy, type Settled, settle, withAnswers, withoutReward } from './outcome.js';
 import type { Prediction } from './prediction.js';
-import {
-  domainOfSaved,
-  type Episode,
-  initialStateOf,
-  loadEpisode,
-  policyMessage,
-  type Situation,
-  saveEpisode,
-} from './situation.js';
+import { type Episode, initialStateOf, loadEpisode, policyMessage, type Situation, saveEpisode } from './situation.js';
 import type {
   Responder,
   ToolsAction,
@@ -215,18 +208,14 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
    * @throws SNAPSHOT_MISMATCH if it is of another environment or domain (version), or damaged
    */
   restore(snapshot: EnvSnapshot, fork: ForkOptions = {}): ToolsObservation {
-    if (snapshot.env !== this.id || domainOfSaved(snapshot.state) !== this.domain.version)
-      throw reverieError('SNAPSHOT_MISMATCH', { from: snapshot.env, into: this.id });
     this.requireIdle();
-    try {
-      const { episode, rng } = loadEpisode(this.domain, snapshot.state, (id) => this.taskOf(id));
-      const { situation } = episode;
-      const { seed = situation.seed, row = situation.row } = fork;
-      this.episode = { ...episode, situation: { ...situation, seed, row } };
-      this.rng = Rng.fromState(rng);
-    } catch (cause) {
-      throw reverieError('SNAPSHOT_MISMATCH', { from: `${snapshot.env} (damaged)`, into: this.id }, cause);
-    }
+    const { episode, rng } = fromSnapshot(snapshot, this.id, (saved) =>
+      loadEpisode(this.domain, saved, (id) => this.taskOf(id)),
+    );
+    const { situation } = episode;
+    const { seed = situation.seed, row = situation.row } = fork;
+    this.episode = { ...episode, situation: { ...situation, seed, row } };
+    this.rng = Rng.fromState(rng);
     return observationOf(this.episode);
   }
 
@@ -264,12 +253,8 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     const now = this.paidFor(predictions);
     const clock = { observedFrom: messages.length + 1, steps: steps + 1, turns, running: true };
     const earned = now === null ? paid : (paid ?? 0) + now;
-    const episode: Episode = {
-      situation,
-      ...clock,
-      paid: earned,
-      facts: withAnswers(facts, predictions, this.domain.rules?.earned),
-    };
+    const known = withAnswers(facts, predictions, this.domain.rules?.earned);
+    const episode: Episode = { situation, ...clock, paid: earned, facts: known };
     // What is written beside calls is kept in the conversation, and the user does not see it, as in tau-bench.
     const isSaid = said.content?.trim() && !said.toolCalls?.length;
     return isSaid && !situation.ended ? this.hear(episode, signal) : { episode, predictions, userCost: NO_COST };
@@ -291,6 +276,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   private after(before: Situation, { id, name }: ToolCall, prediction: Prediction): Situation {
     const { observation, isError, operations, terminated, fault, confidence } = prediction;
     const answer: Message = { role: 'tool', toolCallId: id, name, content: observation };
+    const isDone = !isError || fault?.kind === 'lost-answer';
     return {
       ...before,
       state: applyOperations(before.state, operations),
@@ -299,7 +285,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       calls: before.calls + 1,
       ...(fault && { faults: [...(before.faults ?? []), fault] }),
       ...(confidence < 1 && { doubts: { ...before.doubts, [id]: confidence } }),
-      ended: before.ended || (terminated && this.trusts(prediction)) || (!isError && this.ending.has(name)),
+      ended: before.ended || (terminated && this.trusts(prediction)) || (isDone && this.ending.has(name)),
     };
   }
 

@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { type JsonObject, sha256 } from '../../core/canonical-json.js';
 import { describeIssues, type ReverieError, reverieError } from '../../core/errors.js';
+import { readText } from '../../core/files.js';
 import { originOf } from '../../env/state/operations.js';
 import type { CheckResult, DomainEntry, EpisodeEnd, Scene, ToolOutcome, ToolsDomain } from '../../env/tools/domain.js';
 import type { ToolCall } from '../../env/tools/message.js';
@@ -417,9 +418,8 @@ export function gamesNotFound(folder: string, problem: string): ReverieError {
 
 /** @throws FILE_INVALID if it cannot be read, is cut off, or holds something else */
 export function readGame({ files: [file, domain, grammar] }: FoundGame): GameFile {
-  if (domain !== undefined && grammar !== undefined) {
+  if (domain !== undefined && grammar !== undefined)
     return { domain: textOf(domain), problem: textOf(file), grammar: textOf(grammar) };
-  }
   let json: unknown;
   try {
     json = JSON.parse(textOf(file));
@@ -445,7 +445,7 @@ function noGameFile(file: string, problem: string, cause?: unknown): ReverieErro
 
 function textOf(file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return readText(file);
   } catch (cause) {
     throw noGameFile(file, (cause as Error).message, cause);
   }

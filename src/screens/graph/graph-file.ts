@@ -1,10 +1,10 @@
 // A navigation graph as a file says it (GUI Exploration Lab): pages with their elements, edges between them, the data beneath, and tasks.
 // Plain data in YAML or JSON, nothing of it is code; every name in it must mean something where it stands.
 
-import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { nameAside, type ReverieError, reverieError } from '../../core/errors.js';
+import { readText } from '../../core/files.js';
 import { parseStrictly } from '../../env/strict-parse.js';
 import { jsonProblem, STATE_LIMITS } from '../../env/tools/check-action.js';
 
@@ -120,7 +120,7 @@ export function soleReference(text: Scalar): string | undefined {
 export function readGraph(file: string): GraphFile {
   let value: unknown;
   try {
-    value = parse(readFileSync(file, 'utf8').replace(/^\uFEFF/, ''));
+    value = parse(readText(file));
   } catch (error) {
     throw graphInvalid(file, 'the file', (error as Error).message.split('\n')[0], error);
   }

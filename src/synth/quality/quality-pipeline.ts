@@ -1,7 +1,7 @@
 // All filters one after another over the rows of a job, one row at a time, with counts of what each did.
 
-import { readFileSync } from 'node:fs';
 import { reverieError } from '../../core/errors.js';
+import { readText } from '../../core/files.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { claimsFilter, policyFilter, provenanceFilter } from './claims.js';
@@ -39,16 +39,16 @@ function makeFilters({ config, domain, tasks = [], filters = [] }: QualityInput)
     config.provenance && provenanceFilter(),
     config.claims && claimsFilter(),
     decontaminate.words !== false &&
-      decontaminationFilter({ ...evaluated, texts: decontaminate.files.map(readText) }, decontaminate.words),
+      decontaminationFilter({ ...evaluated, texts: decontaminate.files.map(textOf) }, decontaminate.words),
     nearDuplicates !== false && nearDuplicateFilter(nearDuplicates),
     ...filters,
   ];
   return chosen.filter((filter) => filter !== false);
 }
 
-function readText(path: string): string {
+function textOf(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readText(path);
   } catch (error) {
     const problem = `Cannot read "${path}", which must not leak into the dataset: ${(error as Error).message}`;
     const hint = 'Give the path of a text file in quality.decontaminate.files, or take it out.';

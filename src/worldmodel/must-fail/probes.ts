@@ -1,12 +1,12 @@
 // Probes that a simulator must fail to please: what does not exist, what may not happen, what was not earned. And probes
 // that it must please: what is possible. One that refuses everything passes all of the first kind, and is worth nothing.
 
-import { readFile } from 'node:fs/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { describeIssues, nameAside, reverieError } from '../../core/errors.js';
+import { readText } from '../../core/files.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { collectionsOf, holds, recordsNamed, recordsReferred, remembered } from '../../env/state/records.js';
@@ -73,7 +73,7 @@ export function mustSucceed({ expect }: Probe): boolean {
 export async function readProbes(path: string, domain: ToolsDomain): Promise<Probe[]> {
   let content: unknown;
   try {
-    content = parse(await readFile(path, 'utf8'));
+    content = parse(readText(path));
   } catch (error) {
     throw probesInvalid(path, (error as Error).message, error);
   }

@@ -143,12 +143,6 @@ export interface OnnxPayload {
   readonly model: Uint8Array;
 }
 
-interface Tile {
-  readonly mean: Float32Array;
-  readonly reward?: Float32Array;
-  readonly terminated?: Float32Array;
-}
-
 /** Rows of one run: activations stay in cache, and memory is bounded whatever the batch. */
 const TILE_ROWS = 512;
 /** By which a probability may miss its bounds. */
@@ -210,17 +204,7 @@ export class OnnxDynamics extends MemorylessDynamics {
         problem: `World model "${this.backend}" gives no disagreement, which this rollout asks for.`,
         hint: 'Use an ensemble, or leave out disagreementLimit and confidence.',
       });
-    const { obsDim } = this.shape;
-    const nextObs = new Float32Array(rows * obsDim);
-    const reward = new Float32Array(rows);
-    const chance = new Float32Array(rows);
-    await this.eachTile(obs, action, rows, (tile, first) => {
-      for (let i = 0, at = first * obsDim; i < tile.mean.length; i++, at++) {
-        nextObs[at] = tile.mean[i] + (this.manifest.outputs.delta === undefined ? 0 : obs[at]);
-      }
-      if (tile.reward) reward.set(tile.reward, first);
-      if (tile.terminated) chance.set(tile.terminated, first);
-    });
+    const { nextObs, reward, chance } = await this.told(obs, action, rows);
     requireFiniteAnswer(this.modelVersion, nextObs, reward, rows);
     const wrong = chance.find((value) => !(value >= -ROUNDING && value <= 1 + ROUNDING));
     if (wrong !== undefined) {
@@ -262,15 +246,13 @@ export class OnnxDynamics extends MemorylessDynamics {
     return this.session.release();
   }
 
-  /** What the model says, as it says it, of so many rows at a time; `first` is the first of them. */
-  private async eachTile(
-    obs: Float32Array,
-    action: Float32Array,
-    rows: number,
-    take: (tile: Tile, first: number) => void,
-  ): Promise<void> {
+  /** What the model says, of so many rows at a time. */
+  private async told(obs: Float32Array, action: Float32Array, rows: number) {
     const { inputs, outputs, model } = this.manifest;
     const { obsDim } = this.shape;
+    const nextObs = new Float32Array(rows * obsDim);
+    const reward = new Float32Array(rows);
+    const chance = new Float32Array(rows);
     for (let first = 0; first < rows; first += TILE_ROWS) {
       const count = Math.min(TILE_ROWS, rows - first);
       const answer = await this.session.run({
@@ -283,13 +265,13 @@ export class OnnxDynamics extends MemorylessDynamics {
         const problem = `output "${name}" has ${data.length} values for a run that needs ${count * width}.`;
         throw folderInvalid(model, problem, 'Export the model with a batch axis that follows its inputs.');
       };
-      const tile = {
-        mean: column((outputs.nextObs ?? outputs.delta)!, obsDim),
-        ...(outputs.reward && { reward: column(outputs.reward, 1) }),
-        ...(outputs.terminated && { terminated: column(outputs.terminated, 1) }),
-      };
-      take(tile, first);
+      const state = column((outputs.nextObs ?? outputs.delta)!, obsDim);
+      for (let i = 0, at = first * obsDim; i < state.length; i++, at++)
+        nextObs[at] = state[i] + (outputs.delta === undefined ? 0 : obs[at]);
+      if (outputs.reward) reward.set(column(outputs.reward, 1), first);
+      if (outputs.terminated) chance.set(column(outputs.terminated, 1), first);
     }
+    return { nextObs, reward, chance };
   }
 
   private actionRows(action: Float32Array, first: number, rows: number): Float32Array {
@@ -303,10 +285,7 @@ export class OnnxDynamics extends MemorylessDynamics {
 
   private ends(nextObs: Float32Array, rows: number, chance: Float32Array, draws: Float32Array | undefined): Uint8Array {
     if (this.outcome.terminated === 'known') return knownEnds(this.known.terminated!, nextObs, rows);
-    const ends = new Uint8Array(rows);
-    if (this.outcome.terminated === 'never') return ends;
-    for (let r = 0; r < rows; r++) ends[r] = (draws?.[r] ?? 0.5) < chance[r] ? 1 : 0;
-    return ends;
+    return Uint8Array.from(chance, (one, r) => ((draws?.[r] ?? 0.5) < one ? 1 : 0));
   }
 }
 

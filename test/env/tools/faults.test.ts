@@ -190,6 +190,27 @@ it('shows the responder the true history: no outage, and no truncated answer', a
   expect(last).toContain('"B1"');
 });
 
+it.each(['a tool that ends it', 'a world that ends it'])(
+  'an episode ends though the answer is lost: %s',
+  async (by) => {
+    const inner = rulesResponder(library);
+    const isWorld = by === 'a world that ends it';
+    const answer: typeof inner.answer = async (query, signal) => ({
+      ...(await inner.answer(query, signal)),
+      ...(isWorld && { terminated: true }),
+    });
+    const name = isWorld ? 'find_books' : 'hand_over';
+    const made = call(name, isWorld ? { text: 'Dune' } : { reason: 'help' });
+    const rules = rulesOf({ kind: 'lost-answer', tools: [name] });
+    const env = rulesEnvironment(library, { responder: withFaults({ ...inner, answer }, library, rules) });
+    await env.reset({ task: 'lend-dune', seed: 1 });
+    const { terminated, observation } = await env.step(made);
+    expect(observation.messages).toMatchObject([{ content: expect.stringContaining('504'), isError: true }]);
+    expect([terminated, env.end.faults?.map(({ kind }) => kind)]).toEqual([true, ['lost-answer']]);
+    await expect(env.step(call('hand_over', {}))).rejects.toMatchObject({ code: 'ENV_NOT_RESET' });
+  },
+);
+
 it('hides no instruction to do what the task needs', async () => {
   for (const [action, times] of [
     ['unlock', 0],
