@@ -395,7 +395,7 @@ export class SandboxThread implements RulesPlace {
   constructor(private readonly program: RulesProgram) {
     this.thread = new AskedThread(WORKER_URL, { program }, { env: {}, resourceLimits: { stackSizeMb: STACK_MB } });
     try {
-      textOf(this.thread.receive(BOOT_MS));
+      textOf(this.thread.receive(BOOT_MS), `the thread they run in did not start within ${BOOT_MS / 1000} seconds`);
     } catch (error) {
       this.end();
       throw error;
@@ -411,8 +411,8 @@ export class SandboxThread implements RulesPlace {
   }
 }
 
-function textOf(reply: ThreadReply | undefined): string {
-  if (reply === undefined) throw new SandboxFailure('clock', 'it ran too long and was stopped');
+function textOf(reply: ThreadReply | undefined, otherwise = 'it ran too long and was stopped'): string {
+  if (reply === undefined) throw new SandboxFailure('clock', otherwise);
   if ('text' in reply) return reply.text;
   throw new SandboxFailure(reply.reason, reply.failed);
 }
