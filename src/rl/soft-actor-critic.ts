@@ -40,7 +40,7 @@ function maker<S extends z.ZodObject>(kind: LearnerKind, schema: S, designOf: (o
 /** Throws SETTING_INVALID, SCENARIO_UNFIT unless actions are a Box with finite bounds, or DEVICE_UNAVAILABLE; as the others do. */
 export const makeSac = maker('sac', sacConfigSchema, sacDesign);
 
-/** Of REDQ's code and DroQ's, which is built on it: no biases, and weights larger than those of PyTorch's layers. */
+/** Of the code of REDQ, DroQ and MBPO: no biases, and weights larger than those of PyTorch's layers. */
 const XAVIER = { kind: 'xavier' } as const;
 
 export const makeRedq = maker('redq', redqConfigSchema, (config) => {
@@ -66,7 +66,8 @@ export const makeSimba = maker('simba', simbaConfigSchema, (config) => {
 });
 
 export function sacDesign(config: SacConfig): Design {
-  return { ...config, critics: 2, drawn: 2, dropout: 0, policyEvery: 0 };
+  const initial = config.preset === 'mbpo' ? XAVIER : undefined;
+  return { ...config, initial, critics: 2, drawn: 2, dropout: 0, policyEvery: 0 };
 }
 
 async function made(
@@ -130,7 +131,6 @@ export class SoftActorCritic extends CriticLearner<{ readonly batchSize: number 
     assertBatch(batch, rows, obsDim, actions.dim);
     this.errorSession ??= InferenceSession.fromBytes(softErrorModel(this.net, this.design));
     const session = await this.errorSession;
-    const nextNoise = this.normal(rows, rng);
     const vectors = this.criticTrainer === undefined ? ['theta', 'target'] : ['theta', 'critics', 'target'];
     const { tdError } = await session.run({
       ...Object.fromEntries(vectors.map((name) => [name, float32(this.current[name])])),
@@ -139,7 +139,7 @@ export class SoftActorCritic extends CriticLearner<{ readonly batchSize: number 
       reward: float32(reward, [rows]),
       discount: float32(this.discounts(batch), [rows]),
       nextObs: float32(nextObs, [rows, obsDim]),
-      nextNoise: float32(nextNoise, [rows, actions.dim]),
+      nextNoise: float32(this.normal(rows, rng), [rows, actions.dim]),
       ...(this.criticTrainer && { drawn: int32(this.drawn(1, rng)) }),
     });
     return tdError.data as Float32Array;

@@ -45,6 +45,27 @@ describe.each(DEVICES)('SAC on %s', (device) => {
     await sac.close();
   });
 
+  it('begins as PyTorch does, and by the preset of MBPO as the code of its paper: without biases, and with larger weights', async () => {
+    const first = async (preset?: 'mbpo') => {
+      const sac = await makeSac(
+        { ...settings, hidden: [256, 256], criticLayerNorm: false, preset },
+        spaces,
+        Rng.fromSeed(4),
+        device,
+      );
+      const { theta } = sac.state().arrays;
+      await sac.close();
+      const weights = theta.filter((x) => x !== 0);
+      // Of second layers.
+      return { biases: theta.length - weights.length, size: Math.hypot(...weights.slice(5000, 60_000)) };
+    };
+    const [plain, published] = [await first(), await first('mbpo')];
+    expect(plain.biases).toBe(0);
+    // Two critics of two layers and an output, and a policy with an output for mean and deviation.
+    expect(published.biases).toBe(2 * (256 + 256 + 1) + 256 + 256 + 2);
+    expect(published.size / plain.size).toBeGreaterThan(1.5);
+  });
+
   it('learns nothing from data that is not finite or not of its shape', async () => {
     const sac = await makeOne();
     const before = sac.state();
