@@ -216,7 +216,7 @@ async function changed(
 ): Promise<Changed | undefined> {
   const { observation, operations, isError } = answer;
   const ends = answer.terminated || query.domain.tools.some((tool) => tool.terminates && tool.name === query.call.name);
-  // Nobody reads on after the end.
+  // After the end no answer is read.
   if (isError || (ends && rule.kind !== 'lost-answer')) return undefined;
   switch (rule.kind) {
     case 'lost-answer':

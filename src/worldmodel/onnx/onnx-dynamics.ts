@@ -204,7 +204,7 @@ export class OnnxDynamics extends MemorylessDynamics {
         problem: `World model "${this.backend}" gives no disagreement, which this rollout asks for.`,
         hint: 'Use an ensemble, or leave out disagreementLimit and confidence.',
       });
-    const { nextObs, reward, chance } = await this.told(obs, action, rows);
+    const { nextObs, reward, chance } = await this.outputsOf(obs, action, rows);
     requireFiniteAnswer(this.modelVersion, nextObs, reward, rows);
     const wrong = chance.find((value) => !(value >= -ROUNDING && value <= 1 + ROUNDING));
     if (wrong !== undefined) {
@@ -246,8 +246,8 @@ export class OnnxDynamics extends MemorylessDynamics {
     return this.session.release();
   }
 
-  /** What the model says, of so many rows at a time. */
-  private async told(obs: Float32Array, action: Float32Array, rows: number) {
+  /** What the model says of all rows; a run takes so many of them. */
+  private async outputsOf(obs: Float32Array, action: Float32Array, rows: number) {
     const { inputs, outputs, model } = this.manifest;
     const { obsDim } = this.shape;
     const nextObs = new Float32Array(rows * obsDim);
