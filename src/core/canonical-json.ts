@@ -2,8 +2,7 @@
 
 import { createHash } from 'node:crypto';
 
-// What JSON can hold.
-
+/** What JSON can hold. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 
 export interface JsonObject {
@@ -23,9 +22,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-// One text for one JSON value, whatever order its keys were written in (RFC 8785 for the values we hash).
-
-/** JSON with object keys sorted at every depth; whole numbers come first among them, as in any object. */
+/** JSON with object keys sorted at every depth (RFC 8785 for the values we hash); whole numbers come first, as in any object. */
 export function canonicalJson(value: unknown): string {
   return textOf(value, 0) ?? bySorting(value);
 }

@@ -2,9 +2,7 @@
 // Words and meanings are Gymnasium's (gymnasium/core.py, v1): terminated = ended by the task, truncated = by the clock.
 
 /** Kinds of worlds that can be stepped and served. */
-const ENV_FAMILIES = ['vector', 'text', 'tools', 'screen'] as const;
-
-export type EnvFamily = (typeof ENV_FAMILIES)[number];
+export type EnvFamily = 'vector' | 'text' | 'tools' | 'screen';
 
 export type Awaitable<T> = T | Promise<T>;
 
@@ -108,8 +106,6 @@ export interface KnownFunctions {
   readonly terminated?: (nextObs: Float32Array, offset: number) => boolean;
 }
 
-// What an observation or an action may be. Field names follow gymnasium.spaces; a space is plain JSON.
-
 /** Real vectors; bounds per element, `null` for unbounded. */
 export interface BoxSpace {
   readonly type: 'box';
@@ -137,4 +133,5 @@ export interface ToolsSpace {
 }
 
 export type VectorSpace = BoxSpace | DiscreteSpace;
+/** What an observation or an action may be; plain JSON. Field names follow gymnasium.spaces. */
 export type Space = VectorSpace | TextSpace | ToolsSpace;

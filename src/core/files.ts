@@ -122,10 +122,9 @@ function confirm(path: string, own: string, claim: string, first: Holder): boole
   }
   // In this order: while claims are there, a reader of the lock finds a living holder at their end.
   renameSync(own, path);
-  const folder = join(path, '..');
-  for (const name of readdirSync(folder)) {
+  const folder = dirname(path);
+  for (const name of readdirSync(folder))
     if (name.startsWith(`${LOCK_FILE}.after-`)) rmSync(join(folder, name), { force: true });
-  }
   return true;
 }
 
@@ -334,7 +333,7 @@ export async function recoverFolder(path: string, files: FileSystem = nodeFiles)
   if (isThere || !(await exists(previous, files))) return isThere;
   const complete = (await exists(next, files)) ? next : previous;
   try {
-    await files.rename(complete, target);
+    await putInPlace(complete, target, files);
     await syncPath(dirname(target), files);
   } catch (error) {
     throw storageError(path, error);
@@ -352,12 +351,19 @@ async function swapIn(target: string, next: string, previous: string, files: Fil
   const isThere = await exists(target, files);
   if (isThere) await files.rename(target, previous);
   try {
-    await files.rename(next, target);
+    await putInPlace(next, target, files);
   } catch (error) {
     if (isThere) await files.rename(previous, target);
     throw error;
   }
   await syncPath(dirname(target), files);
+}
+
+/** Unless another process, which took the swap for one that was cut in two, has done so meanwhile. */
+async function putInPlace(from: string, target: string, files: FileSystem): Promise<void> {
+  await files.rename(from, target).catch(async (error) => {
+    if (!(await exists(target, files))) throw error;
+  });
 }
 
 async function writeSynced(path: string, content: FileContent, files: FileSystem): Promise<void> {

@@ -18,10 +18,7 @@ export function toolsSet(
   settings: object,
 ): EvaluationSet {
   return evaluationSetOf({
-    environment: domain.version,
-    tasks: tasks.map(({ id }) => id),
-    seeds: [seed],
-    policies,
+    ...{ environment: domain.version, tasks: tasks.map(({ id }) => id), seeds: [seed], policies },
     settings: settings as Json,
   });
 }

@@ -61,15 +61,9 @@ export async function induceDomain(
     tools: beside.tools.map(({ name }) => {
       const { enforces = [], effects = [] } = rules.file.tools[name] ?? {};
       const isExact = rules.tools.has(name);
-      const counts = { seen: tried.get(name), heldOut: kept?.get(name) };
-      return {
-        tool: name,
-        isExact,
-        enforces: enforces.length,
-        effects: effects.length,
-        ...counts,
-        notes: notes.get(name) ?? [],
-      };
+      const counts = { enforces: enforces.length, effects: effects.length };
+      const trials = { seen: tried.get(name), heldOut: kept?.get(name) };
+      return { tool: name, isExact, ...counts, ...trials, notes: notes.get(name) ?? [] };
     }),
     tasks: proposed.map(({ task: { id }, problems }) => ({ id, problems })),
     written: missing.map(([name]) => name),
@@ -144,14 +138,8 @@ export function inductionText(result: InduceResult): string {
   const proposed = tasks.filter(({ problems }) => problems.length === 0).length;
   const rows = tools.map(({ tool, isExact, enforces, effects, seen, heldOut }) => {
     const trial = seen === undefined ? '–' : `${seen.right} of ${seen.right + seen.wrong + seen.open}`;
-    return [
-      tool,
-      isExact ? 'exact' : 'open',
-      String(enforces),
-      String(effects),
-      trial,
-      heldOut ? counted(heldOut) : '–',
-    ];
+    const others = heldOut ? counted(heldOut) : '–';
+    return [tool, isExact ? 'exact' : 'open', String(enforces), String(effects), trial, others];
   });
   const columns = ['tool', 'answer', 'requirements', 'effects', 'calls right', 'held-out logs'];
   return [

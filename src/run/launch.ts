@@ -12,6 +12,7 @@ import { listenForInterrupt, RunInterrupted } from './interrupt.js';
 import type { DeviceFlags, JobContext, JobInputs, JobResult } from './job.js';
 import { type Jobs, jobFor } from './jobs.js';
 import { MetricsWriter } from './metrics.js';
+import { recoverCheckpoint } from './pipeline/inputs.js';
 import { makeProgress } from './progress.js';
 import { parseQueueUrl, queueUnsuited } from './queue/redis-queue.js';
 import {
@@ -104,7 +105,7 @@ export async function launch<R extends JobResult>(name: string, options: LaunchO
 }
 
 async function begun(name: string, options: LaunchOptions) {
-  const inputs = checkedInputs(options.inputs ?? {});
+  const inputs = await checkedInputs(options.inputs ?? {});
   const scenario = await chosenScenario(options, inputs);
   // Refused before a folder is made.
   await jobFor(name, scenario, options.jobs);
@@ -118,12 +119,8 @@ async function begun(name: string, options: LaunchOptions) {
   const stamp = startedAt.toISOString().slice(0, 23).replaceAll(/[-:]/g, '').replace(/[T.]/g, '-');
   const out = resolve(options.out ?? join('runs', `${scenario.config.name}-${name}-${stamp}`));
   const record: RunRecord = {
-    job: name,
-    status: 'running',
-    seed: scenario.config.seed,
-    inputs,
-    command: options.command,
-    versions: versions(),
+    ...{ job: name, status: 'running', seed: scenario.config.seed, inputs },
+    ...{ command: options.command, versions: versions() },
     ...(place.device && { device: place.device as RunRecord['device'] }),
     startedAt: startedAt.toISOString(),
   };
@@ -158,19 +155,21 @@ async function chosenScenario(options: LaunchOptions, inputs: JobInputs): Promis
 }
 
 /** Paths become absolute. @throws INPUT_NEEDED */
-function checkedInputs({ failUnder, tasks, ...folders }: JobInputs): JobInputs {
-  const path = (input: string, given: string) => {
+async function checkedInputs({ failUnder, tasks, ...folders }: JobInputs): Promise<JobInputs> {
+  const path = async (input: string, given: string) => {
+    await recoverCheckpoint(given);
     if (existsSync(given)) return resolve(given);
     throw reverieError('INPUT_NEEDED', {
       problem: `There is nothing at "${given}" (--${input}).`,
       hint: 'Give the folder of a run, or of what it made.',
     });
   };
-  const found = Object.entries(folders).flatMap(([input, given]) => {
-    if (given === undefined) return [];
-    return [[input, Array.isArray(given) ? given.map((one) => path(input, one)) : path(input, given as string)]];
-  });
-  return { ...Object.fromEntries(found), ...(failUnder && { failUnder }), ...(tasks && { tasks }) };
+  const found: Record<string, string | string[]> = {};
+  for (const [input, given] of Object.entries(folders) as [string, string | readonly string[] | undefined][]) {
+    if (typeof given === 'string') found[input] = await path(input, given);
+    else if (given !== undefined) found[input] = await Promise.all(given.map((one) => path(input, one)));
+  }
+  return { ...found, ...(failUnder && { failUnder }), ...(tasks && { tasks }) };
 }
 
 /** Asked before anything is made. @throws QUEUE_REFUSED, SCENARIO_UNFIT naming the setting that stands against it */

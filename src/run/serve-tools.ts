@@ -68,13 +68,8 @@ export async function open(scenario: ToolsScenario, options: ServableOptions): P
   // The first to be asked knows everything: no other backend ever answers.
   const isReal = real || routerBackends.get(config.model.backends[0]).isReal?.(domain) === true;
   return {
-    name: config.name,
-    family: kindOfDomain(domain).name as Servable['family'],
-    description: config.description,
-    source: isReal ? 'real' : 'dream',
-    version,
-    tools: domain.tools,
-    policy: domain.policy,
+    ...{ name: config.name, family: kindOfDomain(domain).name as Servable['family'], description: config.description },
+    ...{ source: isReal ? 'real' : 'dream', version, tools: domain.tools, policy: domain.policy },
     tasks: domain.tasks.map(({ id, split = 'train', family, tags }) => ({ id, split, family, ...(tags && { tags }) })),
     ...{ domain, observationSpace, actionSpace, maxEpisodeSteps: config.synth.maxSteps, blueprint },
     make: async () => make(),

@@ -7,7 +7,7 @@ import { type EnvSpec, makeEnvironment } from '../env/environments.js';
 import { rowSize } from '../env/space-values.js';
 import type { WorldModelSnapshot } from '../worldmodel/dynamics.js';
 import type { RunDevice } from './job.js';
-import { findInput, resolvedSpec } from './pipeline/inputs.js';
+import { findInput, recoverCheckpoint, resolvedSpec } from './pipeline/inputs.js';
 import type { Scenario } from './scenario.js';
 import type { Blueprint, EnvironmentMaker, MakerThread, Servable, ServableOptions, TaskCard } from './servable.js';
 
@@ -74,6 +74,7 @@ async function dreamOf(
     import('../worldmodel/kinds.js'),
     import('./device.js'),
   ]);
+  await recoverCheckpoint(given);
   const folder = findInput({ model: given }, 'model')!;
   const { device, remark } = await settleModelDevice(asked, folder);
   if (remark !== undefined) log(remark);
@@ -90,9 +91,9 @@ async function dreamOf(
       const { observation } = await env.reset(row === 0 ? { seed: config.seed } : {});
       starts.set(observation, row * obsDim);
     }
+    const { name: id, rollout } = config;
     const { maxEpisodeSteps } = env;
-    const { range } = config.rollout;
-    return { id: config.name, model: model.snapshot(), device, starts, maxEpisodeSteps, range };
+    return { id, model: model.snapshot(), device, starts, maxEpisodeSteps, range: rollout.range };
   } finally {
     env.close();
     await model.close();

@@ -1,3 +1,4 @@
+import * as nodeFiles from 'node:fs/promises';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -144,6 +145,18 @@ describe('replaceFolderAtomic', () => {
       if ((await readdir(folder)).includes('checkpoint')) expect(await versionOf(path)).toBe('new');
       else expect(result.code).toBe('STORAGE_FAILED');
     });
+  });
+
+  it('bears a reader that recovers between its two renames', async () => {
+    const path = join(folder, 'checkpoint');
+    await replaceFolderAtomic(path, build('old'));
+    const rename: typeof nodeFiles.rename = async (from, to) => {
+      if (String(from).endsWith('.new')) await Promise.all([recoverFolder(path), recoverFolder(path)]);
+      await nodeFiles.rename(from, to);
+    };
+    await replaceFolderAtomic(path, build('new'), { ...nodeFiles, rename });
+    expect(await versionOf(path)).toBe('new');
+    expect(await readdir(folder)).toEqual(['checkpoint']);
   });
 
   it('passes on what the builder throws, and keeps the old', async () => {

@@ -72,6 +72,21 @@ describe('launching a job', () => {
     expect(json('result.json')).toEqual(result);
   });
 
+  it.each(['', 'checkpoint', 'checkpoint/learner'])(
+    'finds the checkpoint of a run that was killed as it replaced it: --checkpoint RUN/%s',
+    async (part) => {
+      const trained = temporaryFolder('killed');
+      for (const name of ['checkpoint.new', 'checkpoint.old'])
+        mkdirSync(join(trained, name, 'learner'), { recursive: true });
+      const job: Job = async ({ inputs }) => {
+        expect(existsSync(join(trained, 'checkpoint', 'learner'))).toBe(true);
+        expect(inputs.checkpoint).toBe(join(trained, part));
+        return result;
+      };
+      await run('eval', job, { ...options, inputs: { checkpoint: join(trained, part) } });
+    },
+  );
+
   it('stops at a safe point on Ctrl-C and goes on exactly there', async () => {
     // Other files' tests run in this process too, and may listen.
     const listening = process.listenerCount('SIGINT');

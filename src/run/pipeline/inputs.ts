@@ -7,7 +7,7 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { VectorEnvironment, VectorSpace } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import { ensureFolder } from '../../core/files.js';
+import { ensureFolder, recoverFolder } from '../../core/files.js';
 import type { Policy } from '../../core/policy.js';
 import type { EnvSpec } from '../../env/environments.js';
 import { describeSpace, rowSize } from '../../env/space-values.js';
@@ -52,6 +52,13 @@ const INPUTS: Readonly<Record<Exclude<FolderInput, 'heldOut'>, Input>> = {
     isFormat: (format) => format === undefined || format === LEARNER_FORMAT,
   },
 };
+
+/** Finishes what a killed run left of replacing its checkpoint. `given`: a run, its checkpoint, or a folder in that. */
+export async function recoverCheckpoint(given: string): Promise<void> {
+  const folder = resolve(given);
+  for (const place of [join(folder, 'checkpoint'), folder, dirname(folder)])
+    if (basename(place) === 'checkpoint') await recoverFolder(place);
+}
 
 /**
  * The folder of input `name`, or undefined if the user gave none.

@@ -106,25 +106,19 @@ export async function makeParts({ scenario, out, log, device, real, dreamsLater 
   const budget = new Budget(Object.fromEntries(limits));
   const cacheFolder = config.cache === null ? join(out, 'cache') : resolve(folder, config.cache);
   const cast = new ModelCast(config, { cacheFolder, folder, budget });
-  try {
-    const world = await makeWorld({ scenario, log, device, real, dreamsLater }, cast, join(out, 'experience'));
-    const close = async () => {
-      await cast.close();
-      await world.close();
-    };
-    try {
-      const agent = await agentOf(config, cast, world.domain);
-      return { ...world, cast, budget, agent, close };
-    } catch (error) {
-      await world.close();
-      throw error;
-    }
-  } catch (error) {
+  let world: ToolsWorld | undefined;
+  const close = async () => {
     await cast.close();
+    await world?.close();
+  };
+  try {
+    world = await makeWorld({ scenario, log, device, real, dreamsLater }, cast, join(out, 'experience'));
+    return { ...world, cast, budget, agent: await agentOf(config, cast, world.domain), close };
+  } catch (error) {
+    await close();
     // What was opened for a job that never began is nothing to go on with.
-    if (!BEGUN.some((name) => existsSync(join(out, name)))) {
+    if (!BEGUN.some((name) => existsSync(join(out, name))))
       for (const folder of ['experience', 'cache']) await rm(join(out, folder), { recursive: true, force: true });
-    }
     throw error;
   }
 }
