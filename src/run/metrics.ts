@@ -67,8 +67,8 @@ export class MetricsWriter {
     return { bytes: this.bytes, wallSeconds: this.wallSeconds };
   }
 
-  /** Drops what was written after `mark`, so that a resumed run tells nothing twice. */
-  rewind(mark: MetricsMark): void {
+  /** Drops what was written after `mark`, or all of it where a job begins anew, so that a resumed run tells nothing twice. */
+  rewind(mark: MetricsMark = { bytes: 0, wallSeconds: 0 }): void {
     this.bytes = Math.min(this.bytes, mark.bytes);
     ftruncateSync(this.descriptor, this.bytes);
     this.startedAtMs = this.now() - mark.wallSeconds * 1000;

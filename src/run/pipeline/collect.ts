@@ -101,7 +101,7 @@ async function begun(
   const root = Rng.fromSeed(seed).split('collect');
   const collector = new Collector(env, name, root.split('episodes'), seed);
   if (!resume || !(await recoverFolder(folder))) {
-    metrics.rewind({ bytes: 0, wallSeconds: 0 });
+    metrics.rewind();
     const [obsDim, actionDim] = [rowSize(env.observationSpace), rowSize(env.actionSpace)];
     const buffer = new ReplayBuffer({ capacity: collect.steps, obsDim, actionDim, source: 'real' });
     return { collector, policy, rng: root.split('actions'), buffer, episodes: [] };
@@ -149,6 +149,7 @@ function recordingPorts(
 
 export async function evalJob(context: JobContext) {
   const { scenario, seed, signal, metrics, progress } = context;
+  metrics.rewind();
   const settings = scenario.config.eval;
   const { episodes, deterministic } = settings;
   const checkpoint = requireInput(context.inputs, 'checkpoint');

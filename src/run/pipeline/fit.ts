@@ -32,6 +32,7 @@ interface FitFigures {
 
 export async function fitJob(context: JobContext) {
   const { scenario, inputs, metrics, out } = context;
+  metrics.rewind();
   const { config, folder } = scenario;
   const kind = await dynamicsKinds.get(config.model.kind).make();
   if (kind.fit === undefined) {

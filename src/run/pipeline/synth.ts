@@ -41,6 +41,7 @@ export async function synthJob(context: JobContext) {
 
 async function synthesized(context: JobContext, env: VectorEnvironment, model: StoredDynamics) {
   const { scenario, metrics, device } = context;
+  metrics.rewind();
   const { rollout, synth } = scenario.config;
   const policy = await actor(context, env);
   const { horizon, disagreementLimit, range, propagation, chunkRows } = rollout;

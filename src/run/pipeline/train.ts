@@ -80,7 +80,7 @@ export async function trainJob(context: JobContext) {
 async function begun(context: JobContext, folder: string, ports: TrainingPorts<Training>): Promise<Training> {
   const { resume, metrics, log } = context;
   if (!resume || !(await recoverFolder(folder))) {
-    metrics.rewindTo(() => false);
+    metrics.rewind();
     return newTraining(context, ports);
   }
   const training = await loadRun(folder, context, ports);

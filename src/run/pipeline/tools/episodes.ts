@@ -78,6 +78,7 @@ const SHOWN_DEFECTS = 5;
 
 async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue | undefined) {
   const { scenario, out, log, metrics, progress } = context;
+  metrics.rewindTo(({ kind }) => kind !== 'live');
   const { config } = scenario;
   const { domain, tasks, added } = await taskStage(context, given);
   const parts = { ...given, domain };

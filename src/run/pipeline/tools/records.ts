@@ -460,6 +460,7 @@ export type BackendFitResult = Awaited<ReturnType<typeof fitBackendJob>>;
 
 export async function fitBackendJob(context: JobContext<ToolsScenario>) {
   const { scenario, inputs, out, seed, signal, metrics, progress } = context;
+  metrics.rewind();
   const { config, folder } = scenario;
   if (inputs.model !== undefined) {
     const expected = 'none: a backend is fitted from its records alone, not from an earlier model';

@@ -68,6 +68,7 @@ import { parseToolsModelConfig } from '../../../worldmodel/tools/tools-model-sch
 import { toolsSet } from '../../evaluation-set.js';
 import { formatCount, formatCounts, formatNumber, formatPercent, formatShare } from '../../format.js';
 import type { JobContext } from '../../job.js';
+import { readMetrics } from '../../metrics.js';
 import { type ConfigObject, layered, type ToolsScenario } from '../../scenario.js';
 
 /** What episodes happen in. */
@@ -441,7 +442,7 @@ export async function episodeRows(
   parts: ToolsParts,
   settings: RowsSettings,
 ): Promise<EpisodeRows> {
-  const { seed, workers, device, signal, out, scenario, metrics } = context;
+  const { seed, workers, device, signal, out, scenario, metrics, resume } = context;
   const { synth, experience, model, tasks: section } = scenario.config;
   const { episodes: rows, groupSize, branchAt } = synth;
   const { runner, responder, tasks } = settings;
@@ -449,10 +450,14 @@ export async function episodeRows(
   const entries = tasks.map(({ id, origin }) => ({ id, synthetic: origin !== undefined }));
   const curriculum =
     synth.pick === 'cycle' ? undefined : new Curriculum(entries, { ...section.curriculum, group: groupSize });
+  // Of rows that an earlier process began and did not end, too.
+  const picked = new Set(
+    curriculum && resume ? readMetrics(metrics.file).map(({ kind, row }) => kind === 'pick' && row) : [],
+  );
   const taskOf = ({ row, rng }: RowPlan) => {
     if (curriculum === undefined) return tasks[Math.floor(row / groupSize) % tasks.length];
     const pick = curriculum.pick(row, rng);
-    metrics.write({ kind: 'pick', ...pick });
+    if (!picked.has(row)) metrics.write({ kind: 'pick', ...pick });
     return byId.get(pick.task)!;
   };
   const isEnriched = experience.enrich !== 'never';

@@ -124,7 +124,7 @@ async function progressOf(
 ): Promise<TextProgress> {
   const folder = policyFolder(out);
   if (!resume || !(await recoverFolder(folder))) {
-    metrics.rewindTo(() => false);
+    metrics.rewind();
     return newProgress();
   }
   const { manifest, state } = await loadTextPolicy(folder);
