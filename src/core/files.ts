@@ -429,10 +429,14 @@ export function storageError(path: string, error: unknown): unknown {
 
 export const SEAL = 'seal';
 
-/** The file's text: the content, indented, with its seal as the last key. */
+/** Stands for the negative zero while a text is written: JSON has one, which `JSON.stringify` writes as 0. */
+const NEGATIVE_ZERO = '\0-0\0';
+
+/** The file's text: the content, indented, with its seal as the last key. Its numbers are read back to the bit. */
 export function sealedText(content: object): string {
-  const seal = contentHash(content);
-  return `${JSON.stringify({ ...content, [SEAL]: seal }, null, 2)}\n`;
+  const exact = (_: string, value: unknown) => (Object.is(value, -0) ? NEGATIVE_ZERO : value);
+  const text = JSON.stringify({ ...content, [SEAL]: contentHash(content) }, exact, 2);
+  return `${text.replaceAll(JSON.stringify(NEGATIVE_ZERO), '-0')}\n`;
 }
 
 /** The content of a sealed text, without its seal. Throws an Error that says what is wrong with the text ("it …"). */

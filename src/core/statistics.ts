@@ -24,20 +24,16 @@ export function median(values: ArrayLike<number>): number {
   return (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.ceil((sorted.length - 1) / 2)]) / 2;
 }
 
-/** A share with its 95 % interval; `value` is null, and the interval everything, where nothing was counted. */
-interface ShareEstimate {
+/** A share of how many, with its 95 % interval; `value` is null, and the interval everything, where nothing was counted. */
+export interface Rate {
   readonly value: number | null;
   readonly low: number;
   readonly high: number;
-}
-
-/** A share, and of how many. */
-export interface Rate extends ShareEstimate {
   readonly of: number;
 }
 
 /** Wilson's score interval of a share (Wilson 1927, J. Am. Stat. Assoc. 22). */
-export function wilson(hits: number, trials: number, confidence = 0.95): ShareEstimate {
+export function wilson(hits: number, trials: number, confidence = 0.95): Omit<Rate, 'of'> {
   if (trials === 0) return { value: null, low: 0, high: 1 };
   const z = normalQuantile(0.5 + confidence / 2);
   const share = hits / trials;

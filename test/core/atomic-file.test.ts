@@ -3,7 +3,14 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { reverieError } from '../../src/core/errors.js';
-import { ensureFolder, recoverFolder, replaceFolderAtomic, writeFileAtomic } from '../../src/core/files.js';
+import {
+  ensureFolder,
+  openSealed,
+  recoverFolder,
+  replaceFolderAtomic,
+  sealedText,
+  writeFileAtomic,
+} from '../../src/core/files.js';
 import { type Fault, faultyFiles } from '../faulty-files.js';
 import { temporaryFolder } from '../temporary-folder.js';
 
@@ -89,6 +96,11 @@ describe('writeFileAtomic', () => {
     await expect(writeFileAtomic(path, broken)).rejects.toMatchObject({ code: 'REPLAY_EMPTY' });
     expect(await readFile(path, 'utf8')).toBe('old');
   });
+});
+
+it('a sealed text keeps numbers to the bit', () => {
+  const content = { zeros: [0, -0], deep: { zero: -0 }, text: '-0', small: 5e-324 };
+  expect(openSealed(sealedText(content))).toEqual(content);
 });
 
 describe('replaceFolderAtomic', () => {

@@ -100,6 +100,23 @@ describe('a recording', () => {
     expectSame('unshown');
   });
 
+  it('of negative zeros goes on with them', async () => {
+    const { step } = ClockedEnvironment.prototype;
+    const negated = () =>
+      vi.spyOn(ClockedEnvironment.prototype, 'step').mockImplementation(function (this: ClockedEnvironment, action) {
+        const stepped = step.call(this, action);
+        stepped.observation[0] = -0;
+        return stepped;
+      });
+    const negative = { ...RECORD, set: ['collect.steps=600'] };
+    negated();
+    await collect({ ...negative, out: at('negative') });
+    hurry();
+    await expect(collect({ ...negative, out: at('negative-broken') }, brokenOffAt(2))).rejects.toThrow('broken off');
+    await collect({ resume: at('negative-broken') });
+    expect(fileHashes(at('negative-broken', 'data'))).toEqual(fileHashes(at('negative', 'data')));
+  });
+
   it('whose checkpoint was changed is refused', async () => {
     hurry();
     await expect(collect({ ...RECORD, out: at('damaged') }, brokenOffAt(4))).rejects.toThrow('broken off');
