@@ -1,7 +1,8 @@
 // The table of jobs: what does each in which family of worlds, and what makes the environments of a family. Loaded when it is asked for.
 
+import { reverieError } from '../core/errors.js';
 import { kinds, wrongFamily } from '../kinds/registry.js';
-import type { JobContext, JobResult } from './job.js';
+import type { JobContext, JobInputs, JobResult } from './job.js';
 import type { AnyScenario } from './scenario.js';
 
 type Job = (context: never) => Promise<JobResult>;
@@ -54,6 +55,30 @@ export async function jobFor<R extends JobResult>(
   if (load === undefined)
     throw wrongFamily(config.name, family, `${Object.keys(table).join(' or ')} (reverie ${name})`);
   return (await load()) as (context: JobContext<AnyScenario>) => Promise<R>;
+}
+
+const OWN = 'nothing: its scenario says who acts (agent) and who answers (model), and names records (experience.logs)';
+
+/** By family and job: inputs that it would leave out, and what is expected instead. */
+const UNUSED: Readonly<Record<string, Readonly<Record<string, readonly [inputs: string, expected: string]>>>> = {
+  tools: {
+    fit: ['model', 'none: a backend is fitted from its records alone, not from an earlier model'],
+    synth: ['model data checkpoint', OWN],
+    train: ['model data checkpoint', OWN],
+    fidelity: [
+      'model data checkpoint compare',
+      'nothing: models of tools are named by fidelity.subjects, and records by --held-out',
+    ],
+  },
+};
+const BOTH_TRUTHS = ['data', 'nothing beside --held-out: models are judged by the one or by the other'] as const;
+
+/** Nothing is left out in silence. @throws FLAG_INVALID */
+export function requireUsed(name: string, { family }: AnyScenario, inputs: JobInputs): void {
+  const [unused, expected] = UNUSED[family]?.[name] ?? (inputs.heldOut === undefined ? [''] : BOTH_TRUTHS);
+  const flag = unused.split(' ').find((input) => inputs[input as keyof JobInputs] !== undefined);
+  if (flag === undefined) return;
+  throw reverieError('FLAG_INVALID', { flag: `--${flag}`, value: inputs[flag as keyof JobInputs], expected });
 }
 
 type World = typeof import('./serve-vector.js') | typeof import('./serve-tools.js');

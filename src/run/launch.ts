@@ -10,7 +10,7 @@ import { sameDevice, settleDevice } from './device.js';
 import { quoted } from './format.js';
 import { listenForInterrupt, RunInterrupted } from './interrupt.js';
 import type { DeviceFlags, JobContext, JobInputs, JobResult } from './job.js';
-import { type Jobs, jobFor } from './jobs.js';
+import { type Jobs, jobFor, requireUsed } from './jobs.js';
 import { MetricsWriter } from './metrics.js';
 import { recoverCheckpoint } from './pipeline/inputs.js';
 import { makeProgress } from './progress.js';
@@ -109,6 +109,7 @@ async function begun(name: string, options: LaunchOptions) {
   const scenario = await chosenScenario(options, inputs);
   // Refused before a folder is made.
   await jobFor(name, scenario, options.jobs);
+  requireUsed(name, scenario, inputs);
   if (options.queue !== undefined) requireQueueable(options.queue, scenario);
   // Workers of a queue answer by their processors, so by itself a device is not taken then.
   const isQueued = options.queue !== undefined && options.device === undefined;

@@ -87,6 +87,20 @@ describe('launching a job', () => {
     },
   );
 
+  it.each([
+    ['fidelity', 'pendulum', ['data', 'heldOut'], /--data .*nothing beside --held-out/],
+    ['synth', 'helpdesk', ['checkpoint'], /--checkpoint .*\(agent\)/],
+    ['synth', 'helpdesk', ['data'], /--data .*experience\.logs/],
+    ['train', 'alfworld', ['checkpoint', 'model'], /--model .*\(model\)/],
+    ['fit', 'helpdesk', ['data', 'model'], /--model .*its records alone/],
+  ] as const)('refuses what %s of %s would leave out of %j', async (name, scenario, given, message) => {
+    const inputs = Object.fromEntries(given.map((input) => [input, temporaryFolder('input')]));
+    const jobs = { vector: async () => succeeds, tools: async () => succeeds };
+    const refused = launch(name, { ...options, jobs, scenario, inputs });
+    await expect(refused).rejects.toMatchObject({ code: 'FLAG_INVALID', message: expect.stringMatching(message) });
+    expect(existsSync(folder)).toBe(false);
+  });
+
   it('stops at a safe point on Ctrl-C and goes on exactly there', async () => {
     // Other files' tests run in this process too, and may listen.
     const listening = process.listenerCount('SIGINT');

@@ -71,14 +71,8 @@ type RunManifest = z.infer<typeof runSchema>;
 export async function saveRun(folder: string, run: Training, { scenario, seed }: JobContext): Promise<void> {
   const { learner, real, synthetic, world, generator, collector, selectors } = run.parts;
   const manifest: RunManifest = {
-    format: 'reverie-run',
-    formatVersion: 1,
-    scenario: scenario.config.name,
-    scenarioHash: scenario.hash,
-    seed,
-    mode: scenario.config.train.mode,
-    counters: { ...run.counters },
-    evaluations: [...run.evaluations],
+    ...{ format: 'reverie-run', formatVersion: 1, scenario: scenario.config.name, scenarioHash: scenario.hash, seed },
+    ...{ mode: scenario.config.train.mode, counters: { ...run.counters }, evaluations: [...run.evaluations] },
     worldModelVersions: [...run.worldModelVersions],
     simulatedEpisodes: world?.episodes ?? 0,
     ...(world !== undefined && run.worldModelVersions.length > 0 && { world: world.state }),

@@ -32,7 +32,7 @@ type Services = Pick<JobContext, 'signal' | 'progress' | 'log'>;
 
 /**
  * Language models are asked from this thread alone.
- * @throws SCENARIO_INVALID, LOG_INVALID, INPUT_INVALID, FLAG_INVALID, SETTING_INVALID, SCENARIO_UNFIT, and what the domain's and
+ * @throws SCENARIO_INVALID, LOG_INVALID, INPUT_INVALID, SETTING_INVALID, SCENARIO_UNFIT, and what the domain's and
  *   models' parts throw
  */
 export async function openToolsSubjects(
@@ -40,7 +40,6 @@ export async function openToolsSubjects(
   services: Services,
 ): Promise<OpenedSubjects> {
   const { scenario, seed, out } = setup;
-  requireOwnInputs(setup);
   const { name, fidelity } = scenario.config;
   const variants: readonly Variant[] = [{ name, model: {} }, ...fidelity.subjects];
   requireNames(name, variants);
@@ -63,16 +62,6 @@ export async function openToolsSubjects(
   } catch (error) {
     await close();
     throw error;
-  }
-}
-
-/** Inputs of other families say nothing here, and nothing is left out in silence. @throws FLAG_INVALID */
-function requireOwnInputs({ inputs, scenario }: FidelitySetup<ToolsScenario>): void {
-  for (const name of ['model', 'data', 'checkpoint', 'compare'] as const) {
-    const value = inputs[name];
-    if (value === undefined) continue;
-    const expected = `nothing for "${scenario.config.name}": models of tools are named by fidelity.subjects, and records by --held-out`;
-    throw reverieError('FLAG_INVALID', { flag: `--${name}`, value: String(value), expected });
   }
 }
 

@@ -462,10 +462,6 @@ export async function fitBackendJob(context: JobContext<ToolsScenario>) {
   const { scenario, inputs, out, seed, signal, metrics, progress } = context;
   metrics.rewind();
   const { config, folder } = scenario;
-  if (inputs.model !== undefined) {
-    const expected = 'none: a backend is fitted from its records alone, not from an earlier model';
-    throw reverieError('FLAG_INVALID', { flag: '--model', value: inputs.model, expected });
-  }
   const data = requireInput(inputs, 'episodes', 'data');
   const domain = await makeDomain(config.domain, { folder });
   const model = join(out, 'model');
