@@ -109,10 +109,13 @@ export const armTask = poolTask(import.meta.url, 'armTask', async (task: ArmTask
       ...{ log: () => {}, show: () => {} },
     });
     const env = await makeEnvironment(config.env, { folder });
-    const agent = await agentFor(env, join(result.checkpoint, 'learner'));
-    const { finalEpisodes: episodes } = config.quickstart;
-    const judged = judgePolicy(env, agent.policy, { seed, episodes, deterministic: config.eval.deterministic });
-    const finalReturns = await judged.finally(() => Promise.all([agent.close(), env.close()]));
+    const judged = async () => {
+      const agent = await agentFor(env, join(result.checkpoint, 'learner'));
+      const { finalEpisodes: episodes } = config.quickstart;
+      const options = { seed, episodes, deterministic: config.eval.deterministic };
+      return judgePolicy(env, agent.policy, options).finally(() => agent.close());
+    };
+    const finalReturns = await judged().finally(() => env.close());
     const reply: ArmReply = { result, finalReturns };
     await writeFileAtomic(join(out, RESULT_FILE), `${JSON.stringify(reply, null, 2)}\n`);
     return reply;

@@ -106,26 +106,32 @@ export async function loadRun(folder: string, context: JobContext, ports: Traini
     });
   }
   const fresh = await newTraining(context, ports);
-  await fresh.parts.learner.close();
-  const loaded = await loadLearner(join(folder, 'learner'), trainingDevice(context.device));
-  const learner = loaded.learner as TrainableLearner;
-  const isSimulated = existsSync(join(folder, 'synthetic'));
-  const load = (source: Source) => ReplayBuffer.load(join(folder, source));
-  const synthetic = isSimulated ? await load('synthetic') : fresh.parts.synthetic;
-  const saved = { learner, real: await load('real'), synthetic };
-  const selectors = selectorsOf(scenario.config.replay.selector, saved);
-  const training = new Training(fresh.settings, { ...fresh.parts, ...saved, ...selectors }, fresh.ports);
-  Object.assign(training.counters, manifest.counters);
-  training.evaluations.push(...manifest.evaluations);
-  training.worldModelVersions.push(...manifest.worldModelVersions);
-  for (const [source, selector] of Object.entries(training.parts.selectors)) {
-    selector.restore(decodeSelector(manifest.selectors[source as Source]!));
+  let learner: TrainableLearner | undefined;
+  try {
+    const loaded = await loadLearner(join(folder, 'learner'), trainingDevice(context.device));
+    learner = loaded.learner as TrainableLearner;
+    const isSimulated = existsSync(join(folder, 'synthetic'));
+    const load = (source: Source) => ReplayBuffer.load(join(folder, source));
+    const synthetic = isSimulated ? await load('synthetic') : fresh.parts.synthetic;
+    const saved = { learner, real: await load('real'), synthetic };
+    const selectors = selectorsOf(scenario.config.replay.selector, saved);
+    const training = new Training(fresh.settings, { ...fresh.parts, ...saved, ...selectors }, fresh.ports);
+    Object.assign(training.counters, manifest.counters);
+    training.evaluations.push(...manifest.evaluations);
+    training.worldModelVersions.push(...manifest.worldModelVersions);
+    for (const [source, selector] of Object.entries(training.parts.selectors))
+      selector.restore(decodeSelector(manifest.selectors[source as Source]!));
+    if (manifest.generative) training.parts.generator?.resume(manifest.generative);
+    await training.parts.collector.restore(manifest.collector);
+    if (training.worldModelVersions.length > 0)
+      await training.parts.world?.resume(join(folder, 'model'), manifest.simulatedEpisodes, manifest.world);
+    await fresh.parts.learner.close();
+    return training;
+  } catch (error) {
+    await learner?.close();
+    await fresh.close();
+    throw error;
   }
-  if (manifest.generative) training.parts.generator?.resume(manifest.generative);
-  await training.parts.collector.restore(manifest.collector);
-  if (training.worldModelVersions.length > 0)
-    await training.parts.world?.resume(join(folder, 'model'), manifest.simulatedEpisodes, manifest.world);
-  return training;
 }
 
 /** What a run's checkpoint says of itself, without loading it. @throws CHECKPOINT_CORRUPT */
@@ -153,12 +159,20 @@ function decodeSelector({ kind, scalars, arrays }: SavedSelector): SelectorState
 export async function newTraining(context: JobContext, ports: TrainingPorts<Training>): Promise<Training> {
   const { config, folder } = context.scenario;
   const env = await makeEnvironment(config.env, { folder });
-  const settings = settingsOf(context, env);
-  // Before the first real step is spent on a model that is of another body.
-  const { modelFolder } = settings.dream ?? {};
-  if (modelFolder !== undefined) await (await modelFor(env, modelFolder)).close();
-  return new Training(settings, await firstParts(context, settings, env), ports);
+  const opened: Opened[] = [env];
+  try {
+    const settings = settingsOf(context, env);
+    // Before the first real step is spent on a model that is of another body.
+    const { modelFolder } = settings.dream ?? {};
+    if (modelFolder !== undefined) await (await modelFor(env, modelFolder)).close();
+    return new Training(settings, await firstParts(context, settings, env, opened), ports);
+  } catch (error) {
+    for (const one of opened) await one.close();
+    throw error;
+  }
 }
+
+type Opened = Pick<VectorEnvironment, 'close'>;
 
 function settingsOf(context: JobContext, env: VectorEnvironment): TrainingSettings {
   const { scenario, seed, workers, device, inputs } = context;
@@ -185,11 +199,14 @@ async function firstParts(
   context: JobContext,
   settings: TrainingSettings,
   env: VectorEnvironment,
+  opened: Opened[],
 ): Promise<TrainingParts> {
   const { config, folder } = context.scenario;
   const evalEnv = await makeEnvironment(config.env, { folder });
+  opened.push(evalEnv);
   const root = Rng.fromSeed(context.seed);
   const { learner, before } = await firstLearner(context, env, root.split('learner'));
+  opened.push(learner);
   const { real, synthetic } = await firstRecords(context, env);
   let nextEpisode = 0;
   for (const episode of real.columns().episode) nextEpisode = Math.max(nextEpisode, episode + 1);

@@ -32,7 +32,7 @@ import type { MetricsMark } from '../metrics.js';
 import { publish } from '../report-page.js';
 import { readSealed } from '../run-folder.js';
 import { written } from './checkpoint.js';
-import { agentFor, findInput, requireInput } from './inputs.js';
+import { type Agent, agentFor, findInput, requireInput } from './inputs.js';
 
 /** Milliseconds between checkpoints, or more: all rows are written each time, and that may take a twentieth of the time. */
 const CHECKPOINT_MS = 5_000;
@@ -54,10 +54,11 @@ export async function collectJob(context: JobContext) {
   const { config, folder } = scenario;
   const { steps } = config.collect;
   const env = await makeEnvironment(config.env, { folder });
-  const isRandom = config.collect.policy === 'random' && findInput(inputs, 'checkpoint') === undefined;
-  const agent = isRandom ? undefined : await agentFor(env, requireInput(inputs, 'checkpoint'));
-  const policy = agent?.policy ?? new RandomPolicy(env.actionSpace);
+  let agent: Agent | undefined;
   try {
+    const isRandom = config.collect.policy === 'random' && findInput(inputs, 'checkpoint') === undefined;
+    agent = isRandom ? undefined : await agentFor(env, requireInput(inputs, 'checkpoint'));
+    const policy = agent?.policy ?? new RandomPolicy(env.actionSpace);
     const evaluationSet = await vectorSet(context, { policies: { agent: policy.version }, settings: { steps } });
     const checkpoint = join(out, 'checkpoint');
     const bar = progress.phase('collect', steps, 'real steps');
@@ -154,8 +155,9 @@ export async function evalJob(context: JobContext) {
   const { episodes, deterministic } = settings;
   const checkpoint = requireInput(context.inputs, 'checkpoint');
   const env = await makeEnvironment(scenario.config.env, { folder: scenario.folder });
-  const agent = await agentFor(env, checkpoint);
+  let agent: Agent | undefined;
   try {
+    agent = await agentFor(env, checkpoint);
     const evaluationSet = await vectorSet(context, { policies: { agent: agent.policy.version }, settings });
     const phase = progress.phase('evaluate', episodes, 'episodes');
     const returns: number[] = [];
@@ -184,7 +186,7 @@ export async function evalJob(context: JobContext) {
     const { wallSeconds } = metrics;
     return { job: 'eval', family: 'vector', wallSeconds, evaluationSet, checkpoint, returns, ...summary, report };
   } finally {
-    await agent.close();
+    await agent?.close();
     await env.close();
   }
 }

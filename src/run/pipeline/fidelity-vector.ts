@@ -15,14 +15,8 @@ import { readRunRecord } from '../run-folder.js';
 import { broughtModel, findInput, keptPolicies, learnerFor, plannerOf, recordsOf, resolvedSpec } from './inputs.js';
 
 export const vectorHost: VectorHost = {
-  find: findInput,
-  ownModel: broughtModel,
-  environment: resolvedSpec,
-  records: recordsOf,
-  learner: learnerFor,
-  planner: plannerOf,
-  keptLearners: keptPolicies,
-  trainingFolders: (model) => trainingFolders(model),
+  ...{ find: findInput, ownModel: broughtModel, environment: resolvedSpec, records: recordsOf, learner: learnerFor },
+  ...{ planner: plannerOf, keptLearners: keptPolicies, trainingFolders: (model: string) => trainingFolders(model) },
 };
 
 /**

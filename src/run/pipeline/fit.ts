@@ -6,7 +6,7 @@ import type { Fact, Report } from '../../core/report.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/environments.js';
 import { planDream, skillOf, TOLERANCE } from '../../training/settings.js';
-import type { FitNote, HeldOutFigures, HeldOutReport } from '../../worldmodel/dynamics.js';
+import type { FitNote, HeldOutFigures, HeldOutReport, StoredDynamics } from '../../worldmodel/dynamics.js';
 import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { deviceText, fitWorkers, trainingDevice } from '../device.js';
 import { digest, vectorSet } from '../evaluation-set.js';
@@ -42,24 +42,22 @@ export async function fitJob(context: JobContext) {
   const learner = `${config.model.kind}@${digest(config.model)}`;
   const evaluationSet = await vectorSet(context, { policies: { learner }, given: ['data', 'model'] });
   const env = await makeEnvironment(config.env, { folder });
-  const data = requireInput(inputs, 'data');
-  const real = await recordsOf(env, data);
-  const earlier = findInput(inputs, 'model');
-  const previous = earlier === undefined ? undefined : await kind.load(earlier, {});
+  let previous: StoredDynamics | undefined;
   const phase = context.progress.phase('fit model', null, 'epochs');
   const onProgress = ({ epochs: done, holdoutError, member, epoch }: FitNote) => {
     phase.set(done, `error ${holdoutError.toFixed(4)}`);
     if (member !== undefined) metrics.write({ kind: 'epoch', member, epoch, holdoutError });
   };
   try {
+    const data = requireInput(inputs, 'data');
+    const real = await recordsOf(env, data);
+    const earlier = findInput(inputs, 'model');
+    previous = earlier === undefined ? undefined : await kind.load(earlier, {});
     const fitted = await kind.fit({
       ...{ section: config.model, data: real, spaces: env, previous, onProgress },
       rng: Rng.fromSeed(context.seed).split('fit'),
-      workers: fitWorkers(context),
-      device: trainingDevice(context.device),
-      known: env.known,
-      env: resolvedSpec(scenario),
-      signal: context.signal,
+      ...{ workers: fitWorkers(context), device: trainingDevice(context.device), known: env.known },
+      ...{ env: resolvedSpec(scenario), signal: context.signal },
     });
     phase.end(`error ${fitted.report.holdoutError.toFixed(4)}`);
     const model = join(out, 'model');

@@ -185,7 +185,10 @@ export interface Agent {
 /** What the learner in `folder` acts by: its planner where it has one, else its policy. @throws as `learnerFor` */
 export async function agentFor(env: VectorEnvironment, folder: string): Promise<Agent> {
   const { learner } = await learnerFor(env, folder);
-  const planner = await plannerOf(learner, folder);
+  const planner = await plannerOf(learner, folder).catch(async (error) => {
+    await learner.close();
+    throw error;
+  });
   const close = async () => {
     await planner?.close();
     await learner.close();

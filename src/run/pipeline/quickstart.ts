@@ -118,10 +118,8 @@ function reportOf(
       },
       { kind: 'facts', rows: [['policy', `${policy.checkpoint} ("${policy.arm}", seed ${policy.seed})`]] },
       {
-        kind: 'curves',
-        title: 'Return in the real environment',
-        xTitle: 'real environment steps',
-        yTitle: 'return',
+        ...{ kind: 'curves', title: 'Return in the real environment' },
+        ...{ xTitle: 'real environment steps', yTitle: 'return' },
         caption:
           'Mean of the evaluation episodes against real steps taken. Line: mean over seeds; band: least to most.',
         threshold: { value: threshold, label: `threshold ${formatNumber(threshold)}` },

@@ -30,11 +30,12 @@ import { findInput, learnerFor, modelFor, recordsOf, requireInput } from './inpu
 export async function synthJob(context: JobContext) {
   const { config, folder } = context.scenario;
   const env = await makeEnvironment(config.env, { folder });
-  const model = await modelFor(env, requireInput(context.inputs, 'model'));
+  let model: StoredDynamics | undefined;
   try {
+    model = await modelFor(env, requireInput(context.inputs, 'model'));
     return await synthesized(context, env, model);
   } finally {
-    await model.close();
+    await model?.close();
     await env.close();
   }
 }

@@ -16,18 +16,13 @@ const PREFIX = 'reverie';
 const CONNECT_MS = 10_000;
 /** Seconds for which Redis keeps what was not collected. */
 const KEPT_SECONDS = 7 * 24 * 3600;
-const KEPT = { age: KEPT_SECONDS };
+export const KEPT = { removeOnComplete: { age: KEPT_SECONDS }, removeOnFail: { age: KEPT_SECONDS } };
 
 /** Times that an item is tried whose failure is unexpected, each time perhaps by another worker. */
 export const TRIES = 3;
 
 /** Of every item: it stays known until it is forgotten. */
-export const ITEM_OPTIONS = {
-  attempts: TRIES,
-  stackTraceLimit: 0,
-  removeOnComplete: KEPT,
-  removeOnFail: KEPT,
-} as const;
+export const ITEM_OPTIONS = { attempts: TRIES, stackTraceLimit: 0, ...KEPT } as const;
 
 /**
  * User and password come from REVERIE_QUEUE_USER and REVERIE_QUEUE_PASSWORD, as command lines are recorded with runs.

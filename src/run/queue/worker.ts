@@ -15,8 +15,8 @@ import { type AnyScenario, reviveScenario, type ToolsScenario } from '../scenari
 import { versions } from '../versions.js';
 import {
   checkedMessage,
-  ITEM_OPTIONS,
   itemSchema,
+  KEPT,
   MAX_LOST,
   openParcel,
   packParcel,
@@ -133,13 +133,9 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
   };
   const worker = new Worker(queue.name, runItem, {
     ...queue.options,
-    concurrency: slots,
-    lockDuration: 1000 * lease,
+    ...{ concurrency: slots, lockDuration: 1000 * lease, maxStalledCount: MAX_LOST - 1, drainDelay: 1 },
     stalledInterval: Math.max(MIN_CHECK_MS, (1000 * lease) / 2),
-    maxStalledCount: MAX_LOST - 1,
-    drainDelay: 1,
-    removeOnComplete: ITEM_OPTIONS.removeOnComplete,
-    removeOnFail: ITEM_OPTIONS.removeOnFail,
+    ...KEPT,
   });
   // A connection's trouble is said by the queue; a lock that was lost is another worker's row.
   worker.on('error', () => {});

@@ -212,12 +212,8 @@ export async function remember(
   log: (line: string) => void,
 ): Promise<void> {
   for (const path of experience.logs) {
-    const { steps, episodes, skipped } = await readEpisodeLogs(resolve(folder, path), {
-      domain,
-      scenario: name,
-      tolerant: experience.tolerant,
-      simulated: true,
-    });
+    const how = { domain, scenario: name, tolerant: experience.tolerant, simulated: true };
+    const { steps, episodes, skipped } = await readEpisodeLogs(resolve(folder, path), how);
     await store.add(steps);
     const left = skipped.length === 0 ? '' : `, ${skipped.length} records skipped`;
     log(`Records: ${episodes.length} episodes, ${steps.length} calls of ${path}${left}.`);

@@ -268,11 +268,8 @@ function trainReport(name: string, result: Reported): Report {
 function successChart(name: string, evaluations: Reported['evaluations']): CurvesBlock {
   const points = evaluations.map(({ realSteps: x, success }) => ({ x, y: success.value ?? 0 }));
   return {
-    kind: 'curves',
-    title: 'Success against real steps',
-    xTitle: 'real steps',
-    yTitle: 'success',
-    yScale: 'share',
+    ...{ kind: 'curves', title: 'Success against real steps' },
+    ...{ xTitle: 'real steps', yTitle: 'success', yScale: 'share' },
     caption: 'Share of unseen tasks won, an episode each in the real environment.',
     curves: [{ name, points }],
   };
