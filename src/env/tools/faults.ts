@@ -82,8 +82,8 @@ function isUndone({ kind }: Pick<Fault, 'kind'>): boolean {
 }
 
 function expectationOf(rule: FaultRule): Fault['expect'] {
-  if (rule.expect !== undefined) return rule.expect;
-  const { rate, calls, tries, seconds } = rule;
+  const { expect, rate, calls, tries, seconds } = rule;
+  if (expect !== undefined) return expect;
   const isEvery = rate === 1 && [calls, tries, seconds].every((limit) => limit === undefined);
   if (isUndone(rule)) return isEvery ? 'tell' : 'retry';
   if (rule.kind === 'injection') return 'ignore';
@@ -117,25 +117,26 @@ export function withFaults(
       const ask = async (state = inner.state) => responder.answer({ ...inner, state }, signal);
       for (const [rule, { kind, ...how }] of rules.entries()) {
         if (!isDue(rules[rule], rule, query)) continue;
-        const turn = turnOf(query.messages);
-        const expect = expectationOf(rules[rule]);
-        const fault: Fault = { rule, kind, call: query.call, number: numberOf(query), turn, expect };
+        const [number, turn] = [numberOf(query), turnOf(query.messages)];
+        const fault: Fault = { rule, kind, call: query.call, number, turn, expect: expectationOf(rules[rule]) };
         const rng = Rng.fromSeed(query.seed).split('faults', rule, query.step).split('what');
-        if (kind === 'latency') {
-          const { seconds = 1 } = how;
-          const answer = await ask();
-          if (waits) await delay(seconds * 1000, undefined, { signal });
-          return faulted(answer, { ...fault, seconds });
-        }
         if (isUndone(fault)) {
           const outcome = { operations: [], observation: how.text ?? TEXTS[kind as 'error'], isError: true };
           return faulted(exactPrediction(outcome, { backend: BACKEND, modelVersion: version, why: [] }), fault);
         }
         const answer = await ask();
-        const change = await changed(rules[rule], answer, query, rng, ask);
+        const closes = domain.tools.some(({ terminates, name }) => terminates && name === query.call.name);
+        const ends = (closes && !answer.isError) || (answer.terminated && responder.trusts?.(answer.backend));
+        // No reaction can follow the end.
+        const own: Fault = ends ? { ...fault, expect: 'none' } : fault;
+        if (kind === 'latency') {
+          const { seconds = 1 } = how;
+          if (waits) await delay(seconds * 1000, undefined, { signal });
+          return faulted(answer, { ...own, seconds });
+        }
+        const change = await changed(rules[rule], answer, ends, query, rng, ask);
         if (change === undefined) return answer;
-        const { observation } = answer;
-        return faulted({ ...answer, ...change.shown }, { ...fault, answer: observation, ...change.fault });
+        return faulted({ ...answer, ...change.shown }, { ...own, answer: answer.observation, ...change.fault });
       }
       return ask();
     },
@@ -210,12 +211,12 @@ interface Changed {
 async function changed(
   rule: FaultRule,
   answer: Prediction,
+  ends: boolean | undefined,
   query: CallQuery,
   rng: Rng,
   ask: (state: JsonObject) => Promise<Prediction>,
 ): Promise<Changed | undefined> {
   const { observation, operations, isError } = answer;
-  const ends = answer.terminated || query.domain.tools.some((tool) => tool.terminates && tool.name === query.call.name);
   // After the end no answer is read.
   if (isError || (ends && rule.kind !== 'lost-answer')) return undefined;
   switch (rule.kind) {
@@ -232,9 +233,8 @@ async function changed(
     case 'truncated': {
       if (observation.length < LEAST_CUT) return undefined;
       const kept = Math.floor(observation.length * (0.3 + 0.4 * rng.uniform()));
-      return {
-        shown: { observation: `${observation.slice(0, kept)}… [cut off: ${kept} of ${observation.length} characters]` },
-      };
+      const cut = `${observation.slice(0, kept)}… [cut off: ${kept} of ${observation.length} characters]`;
+      return { shown: { observation: cut } };
     }
     case 'reordered':
       return rewritten(observation, (value) => reordered(value, rng));

@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import { makeDomain } from '../../../src/env/tools/domains.js';
-import { type FaultRule, faultsSchema, withFaults } from '../../../src/env/tools/faults.js';
+import { checksAfterFaults, type FaultRule, faultsSchema, withFaults } from '../../../src/env/tools/faults.js';
 import type { Fault } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import type { ToolsAction, ToolsPolicy, ToolsStepInfo } from '../../../src/env/tools/tools-family.js';
@@ -201,12 +201,15 @@ it.each(['a tool that ends it', 'a world that ends it'])(
     });
     const name = isWorld ? 'find_books' : 'hand_over';
     const made = call(name, isWorld ? { text: 'Dune' } : { reason: 'help' });
-    const rules = rulesOf({ kind: 'lost-answer', tools: [name] });
+    const rules = rulesOf({ kind: 'lost-answer', tools: [name], expect: 'retry' });
     const env = rulesEnvironment(library, { responder: withFaults({ ...inner, answer }, library, rules) });
     await env.reset({ task: 'lend-dune', seed: 1 });
     const { terminated, observation } = await env.step(made);
     expect(observation.messages).toMatchObject([{ content: expect.stringContaining('504'), isError: true }]);
     expect([terminated, env.end.faults?.map(({ kind }) => kind)]).toEqual([true, ['lost-answer']]);
+    // No reaction can follow, so none is judged.
+    const checks = checksAfterFaults(library, library.tasks[0], env.end, () => []);
+    expect(checks).toEqual([]);
     await expect(env.step(call('hand_over', {}))).rejects.toMatchObject({ code: 'ENV_NOT_RESET' });
   },
 );
