@@ -54,9 +54,12 @@ class Spaces:
         from gymnasium import spaces
 
         self.np, self.spaces = numpy, spaces
-        self.observation, self.action = env.observation_space, env.action_space
+        self.observation, self.action = (getattr(env, name, None) for name in ("observation_space", "action_space"))
         self.shown = self._shown_space()
         self.acted, self.to_action = self._acted_space()
+        for which, space in (("observation", self.shown), ("action", self.acted)):
+            if 0 in space.shape:
+                raise Refused("space", which=which, space=str(space))
         is_bytes = isinstance(self.observation, spaces.Box) and self.observation.dtype == numpy.uint8
         self.dtype = numpy.dtype("uint8" if is_bytes else "<f4")
 
@@ -128,7 +131,7 @@ class Spaces:
 
     def _require(self, which, space, leaves):
         kinds = self.spaces
-        if isinstance(space, (kinds.Dict, kinds.Tuple)):
+        if isinstance(space, (kinds.Dict, kinds.Tuple)) and len(space.spaces) > 0:
             for one in space.spaces.values() if isinstance(space, kinds.Dict) else space.spaces:
                 self._require(which, one, leaves)
         elif not isinstance(space, leaves):

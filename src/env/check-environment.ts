@@ -236,8 +236,8 @@ type StepRecord = StepResult<unknown>;
 
 function problemsOfStep(env: Environment, record: StepRecord): string[] {
   const problems = problemsOfObservation(env, record.observation);
-  if (typeof record.reward !== 'number' || !Number.isFinite(record.reward))
-    problems.push(`reward is ${shown(record.reward)}`);
+  if (typeof record.reward !== 'number' || !Number.isFinite(Math.fround(record.reward)))
+    problems.push(`reward is ${shown(record.reward)}, not a finite float32`);
   for (const flag of ['terminated', 'truncated'] as const) {
     if (typeof record[flag] !== 'boolean') problems.push(`${flag} is ${shown(record[flag])}, not a boolean`);
   }

@@ -123,7 +123,7 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
     this.running = false;
     const { reward, terminated, info } = this.advance(action, this.rng);
     this.steps += 1;
-    if (!Number.isFinite(reward)) throw this.nonFinite('The reward', reward);
+    this.requireReward('The reward', reward);
     const observation = this.observation();
     const truncated = this.maxEpisodeSteps !== undefined && this.steps >= this.maxEpisodeSteps;
     this.running = !terminated && !truncated;
@@ -156,9 +156,15 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
     this.closed = true;
   }
 
+  /** Rewards are kept and learned from as float32. */
+  protected requireReward(what: string, value: number, term = ''): void {
+    if (Number.isFinite(Math.fround(value))) return;
+    throw this.nonFinite(what, value, `${term}${Number.isFinite(value) ? ', as float32' : ''}`);
+  }
+
   /** The error for a value that is not finite, naming environment and step. */
-  protected nonFinite(what: string, value: number, term?: string): Error {
-    const where = `step ${this.steps} of "${this.id}"${term === undefined ? '' : `, ${term}`}`;
+  protected nonFinite(what: string, value: number, more = ''): Error {
+    const where = `step ${this.steps} of "${this.id}"${more}`;
     const hint = 'The simulation has diverged or a term divides by zero; shorten the timestep or bound the action.';
     return reverieError('NON_FINITE_VALUE', { what, value, where, hint });
   }

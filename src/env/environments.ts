@@ -40,10 +40,9 @@ const gymnasium: EnvironmentEntry = {
 const bodyKeys = z.strictObject(bodyShape).partial();
 
 /** Folders of `data/bodies/`. */
-const BODIES = [
-  ...['inverted-pendulum', 'inverted-double-pendulum', 'cartpole-swingup', 'reacher', 'hopper', 'half-cheetah'],
-  'walker2d',
-];
+const BODIES = 'inverted-pendulum inverted-double-pendulum cartpole-swingup reacher hopper half-cheetah walker2d'.split(
+  ' ',
+);
 
 const bodies = BODIES.map(
   (name): EnvironmentEntry => ({
@@ -78,10 +77,7 @@ const pendulum: EnvironmentEntry = {
 export const environments = new Registry<EnvironmentEntry>('environment', [...bodies, cartpole, pendulum, gymnasium]);
 
 /** All environments of the package that need no model file. */
-export const environmentIds: readonly string[] = environments
-  .list()
-  .filter(({ namedBy }) => namedBy === undefined)
-  .map(({ name }) => name);
+export const environmentIds: readonly string[] = [...bodies, cartpole, pendulum].map(({ name }) => name);
 
 /** Which environment a spec means, by its `id` or by a key that stands in its place; undefined where none is named. */
 function entryFor(spec: Readonly<Record<string, unknown>>): EnvironmentEntry | undefined {

@@ -54,7 +54,7 @@ const generativeSection = z
     updates: positive.default(10_000).describe('Gradient steps of a fit.'),
     hidden: positive.max(4096).default(256).describe('Width of the residual network.'),
     blocks: positive.max(64).default(4).describe('Its residual blocks.'),
-    batchSize: positive.default(256).describe('Rows of a gradient step.'),
+    batchSize: positive.max(65536).default(256).describe('Rows of a gradient step.'),
     lr: above0.default(1e-3).describe('Step size of Adam.'),
     levels: z.int().min(2).max(1000).default(32).describe('Levels of noise a drawn row comes down by (2206.00364).'),
   })
@@ -81,7 +81,7 @@ const replaySection = section('What is kept, and what a learner is shown of it.'
 const fidelitySection = section('`reverie fidelity`: how far the dream is from the real.', {
   transitions: positive.default(10_000).describe('Real transitions judged; recorded where `--data` gives none.'),
   horizon: positive.default(50).describe('Steps simulated open loop, under the actions that were taken for real.'),
-  starts: positive.default(256).describe('Real states that open-loop dreams begin from.'),
+  starts: positive.max(1e7).default(256).describe('Real states that open-loop dreams begin from.'),
   tolerance: above0.default(0.5).describe('Error, in standard deviations, up to which a simulated state is right.'),
   ...judgedKeys('Do policies rank in the dream as they do for real?'),
 });
@@ -98,7 +98,7 @@ const rolloutSection = section('Dreaming: short rollouts in the world model, bra
     .describe(
       'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant; `auto`: as many steps as imagined episodes stay near the real ones of the policy, tried at every refit; 1 before.',
     ),
-  startsPerRound: orAuto(positive).describe('Real states a round branches from; `auto`: for 50,000 simulated rows.'),
+  startsPerRound: orAuto(positive.max(1e7)).describe('Real states a round branches from; `auto`: for 50,000 rows.'),
   disagreementLimit: z
     .union([above0, z.literal('auto')])
     .nullable()
@@ -188,7 +188,7 @@ const evalSection = section('`reverie eval`, and the evaluations within a traini
 /** Of the formats that are registered now. */
 function synthSection() {
   return section('`reverie synth`: a dataset simulated by a world model.', {
-    starts: positive.default(10_000).describe('Recorded states to branch from, drawn at random.'),
+    starts: positive.max(1e7).default(10_000).describe('Recorded states to branch from, drawn at random.'),
     episodes: flag(false, 'Whole episodes in place of branches of `rollout.horizon` steps.'),
     export: z.array(transitionFormatSchema()).default(['parquet']).describe('Datasets to write.'),
   });

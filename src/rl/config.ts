@@ -6,6 +6,7 @@ const layerSizes = z.array(z.int().min(1).max(4096)).min(1).max(8);
 const activation = z.enum(['relu', 'tanh', 'swish']);
 const fraction = z.number().min(0).max(1);
 const rate = z.number().positive();
+const rows = z.int().min(1).max(65536);
 
 const HIDDEN = 'Layer widths of every network.';
 const ACTIVATION = 'What follows each hidden layer.';
@@ -34,7 +35,7 @@ const SOFT_KEYS = {
   activation: activation.default('relu').describe(ACTIVATION),
   lr: orAuto(rate).describe('Step size of Adam, for all that is learned; `auto`: 0.001 up to 24 inputs, else 0.0003.'),
   gamma,
-  batchSize: orAuto(z.int().min(1)).describe('Rows of a gradient step; `auto`: 64 for up to 24 inputs, else 256.'),
+  batchSize: orAuto(rows).describe('Rows of a gradient step; `auto`: 64 for up to 24 inputs, else 256.'),
   targetEntropy: z
     .union([z.literal('auto'), z.number(), z.record(z.string(), z.number())])
     .default('auto')
@@ -102,7 +103,7 @@ export const td3BcConfigSchema = z.strictObject({
   tau: fraction
     .default(0.005)
     .describe('Share of the networks that flows into their targets at every step of the policy.'),
-  batchSize: z.int().min(1).default(256).describe('Rows of a gradient step.'),
+  batchSize: rows.default(256).describe('Rows of a gradient step.'),
   alpha: z
     .number()
     .min(0)
@@ -123,11 +124,7 @@ export const ppoConfigSchema = z.strictObject({
     .default(0.95)
     .describe('How far advantages look ahead (1506.02438): 0 one step, 1 to the end of the rollout.'),
   epochs: z.int().min(1).default(10).describe('Passes over a rollout in one update, at most.'),
-  batchSize: z
-    .int()
-    .min(2)
-    .default(64)
-    .describe('Rows of a gradient step; a rollout of fewer rows is not learned from.'),
+  batchSize: rows.min(2).default(64).describe('Rows of a gradient step; a rollout of fewer rows is not learned from.'),
   clipRatio: z
     .number()
     .positive()
@@ -167,7 +164,7 @@ export const petsConfigSchema = z.strictObject({
   hidden: layerSizes.default([64, 64]).describe('Layer widths of the policy that is taught.'),
   activation: activation.default('relu').describe(ACTIVATION),
   lr: rate.default(1e-3).describe('Step size of Adam for the policy that is taught.'),
-  batchSize: z.int().min(1).default(64).describe('Rows of a gradient step of the policy that is taught.'),
+  batchSize: rows.default(64).describe('Rows of a gradient step of the policy that is taught.'),
   distilUpdates: z.int().min(0).default(500).describe('Gradient steps of the policy that is taught, after each round.'),
 });
 export type PetsConfig = Decided<z.infer<typeof petsConfigSchema>>;
@@ -177,7 +174,7 @@ export const bcConfigSchema = z.strictObject({
   hidden: layerSizes.default([64, 64]),
   activation: activation.default('relu'),
   lr: rate.default(1e-3),
-  batchSize: z.int().min(1).default(64),
+  batchSize: rows.default(64),
   loss: z.enum(['mse', 'nll']).default('mse'),
   initLogStd: z.number().min(-5).max(1).default(-1),
 });

@@ -30,6 +30,7 @@ const stepping =
   (env) => ({ step: (a: Float32Array) => ({ ...env.step(a), ...change }) });
 const CASES: [CheckName, string, Broken][] = [
   ['steps', 'a reward that is not finite', stepping({ reward: Number.NaN })],
+  ['steps', 'a reward beyond a float32', stepping({ reward: 1e300 })],
   [
     'steps',
     'an observation outside the space',

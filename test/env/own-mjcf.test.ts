@@ -268,6 +268,19 @@ describe('one clear error each', () => {
     ['a folder as a file', { mjcf: 'folder.xml' }, /parts" cannot be read: it is not a regular file/, 'ENV_UNUSABLE'],
     ['a file that is missing', { mjcf: 'missing.xml' }, /parts\/none\.xml.*line 2/, 'ENV_UNUSABLE'],
     ['a plugin', { mjcf: 'plugin.xml' }, /plugin "mujoco\.elasticity\.cable".*WebAssembly.*line 2/, 'ENV_UNUSABLE'],
+    [
+      'actuators without limits, named as far as they have names',
+      { mjcf: 'unlimited.xml' },
+      /Actuator 0 has no ctrlrange/,
+      'ENV_SPEC_INVALID',
+    ],
+    [
+      'a name that is not there, where others have none',
+      { mjcf: 'unlimited.xml', action: { actuators: ['pull'] } },
+      /no actuator "pull"\. Known: none/,
+      'ENV_SPEC_INVALID',
+    ],
+    ['a simulation without memory', { mjcf: 'small.xml' }, /MuJoCo could not go on.*out of memory/, 'ENV_UNUSABLE'],
     ['a joint that is not there', { observation: [{ qpos: ['trun'] }] }, /no joint "trun".*"turn"/, 'ENV_SPEC_INVALID'],
     ['a reward of several numbers', { reward: [{ name: 'x', of: { qpos: 'all' } }] }, /2 numbers/, 'ENV_SPEC_INVALID'],
     ['an expression of none', { observation: [{}] }, /exactly one/, 'ENV_SPEC_INVALID'],
@@ -322,6 +335,10 @@ describe('one clear error each', () => {
       writeFileSync(path.join(folder, `${name}.xml`), arm(`<include file="${file}"/>`));
     const cable = '<extension><plugin plugin="mujoco.elasticity.cable"/></extension>';
     writeFileSync(path.join(folder, 'plugin.xml'), arm(cable));
+    writeFileSync(path.join(folder, 'unlimited.xml'), arm().replace(/<motor .*?\/>/g, '<motor joint="turn"/>'));
+    const box = (at: number) => `<body pos="0 0 ${at}"><freejoint/><geom type="box" size=".1 .1 .1"/></body>`;
+    const pile = [0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35].map(box).join('');
+    writeFileSync(path.join(folder, 'small.xml'), arm(`<size memory="30K"/><worldbody>${pile}</worldbody>`));
   });
 
   test.each(cases)('%s', async (_, changes, message, code) => {

@@ -221,6 +221,18 @@ describe('a scenario with a mistake', () => {
     expect((await failure('env: { id: pendulum }\n')).message).toContain('"name" is missing');
   });
 
+  it.each([
+    ['rl.batchSize', 65_536],
+    ['model.minEpochSteps', 100_000],
+    ['rollout.startsPerRound', 10_000_000],
+    ['synth.starts', 10_000_000],
+    ['fidelity.starts', 10_000_000],
+    ['replay.generative.batchSize', 65_536],
+  ])('names a size that no memory holds, and the largest: %s', async (path, most) => {
+    const { message } = await failure(BASE, { set: ['train.mode=real', `${path}=1000000000000`] });
+    expect(message).toContain(`"${path}" is 1000000000000; expected at most ${most}`);
+  });
+
   it('is told of a rollout that fills no batch of PPO', async () => {
     const ppo = BASE.replace('algorithm: sac', 'algorithm: ppo');
     expect((await failure(`${ppo}train: { mode: real }\n`, { set: ['rl.batchSize=512'] })).message).toContain(

@@ -236,12 +236,11 @@ export class GymnasiumEnvironment implements VectorEnvironment {
 
   private requireFinite(observation: Float32Array, reward: number, where: string): void {
     const element = observation.findIndex((value) => !Number.isFinite(value));
-    if (element < 0 && Number.isFinite(reward)) return;
+    if (element < 0 && Number.isFinite(Math.fround(reward))) return;
     this.moment = { ...this.moment, running: false };
-    const what = element < 0 ? 'The reward' : `Observation element ${element}`;
-    const value = element < 0 ? reward : observation[element];
-    const hint =
-      'It comes from the environment itself; bound the action, or wrap the environment so that it ends before.';
+    const [what, value] =
+      element < 0 ? ['The reward as float32', reward] : [`Observation element ${element}`, observation[element]];
+    const hint = 'It comes from the environment itself; wrap it in Python so that it ends before, or scale the reward.';
     throw reverieError('NON_FINITE_VALUE', { what, value, where: `${where} of "${this.id}"`, hint });
   }
 

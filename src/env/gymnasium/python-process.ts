@@ -295,7 +295,10 @@ class SharedProcess {
     } catch (error) {
       this.slots.delete(slot);
       if (this.slots.size === 0) this.end();
-      throw error;
+      if (!(error instanceof ProcessDied)) throw error;
+      const problem = `The Python process of "${this.spec.id}" ended before it had begun: ${error.message}.`;
+      const hint = `Make the environment in Python to see why; REVERIE_PYTHON names the program, now "${pythonProgram()}".`;
+      throw reverieError('ENV_UNUSABLE', { problem, hint }, error);
     }
   }
 
@@ -398,20 +401,17 @@ function bodyOf(request: Request): Buffer {
 function answersIn(frame: Buffer, spaces: Spaces): Answer[] {
   const answers: Answer[] = [];
   for (let at = 0; at < frame.length; ) {
-    const kind = frame[at];
-    const rest = at + FAILURE_BYTES;
-    const bytes = kind === FAILED ? frame.readUInt32LE(at + 1) : 0;
-    const [answer, end] =
-      kind === MOVED
-        ? movedAt(frame, at, spaces)
-        : [
-            kind === FAILED ? { failed: JSON.parse(frame.toString('utf8', rest, rest + bytes)) } : undefined,
-            rest + bytes,
-          ];
+    const [answer, end] = frame[at] === MOVED ? movedAt(frame, at, spaces) : endedAt(frame, at);
     answers.push(answer);
     at = end;
   }
   return answers;
+}
+
+/** What an exception said, or nothing where the slot was closed; and where the next answer begins. */
+function endedAt(frame: Buffer, at: number): [Answer, number] {
+  const [told, end] = [at + FAILURE_BYTES, at + FAILURE_BYTES + frame.readUInt32LE(at + 1)];
+  return [frame[at] === FAILED ? { failed: JSON.parse(frame.toString('utf8', told, end)) } : undefined, end];
 }
 
 /** And where the next one begins. */

@@ -178,10 +178,8 @@ function differences(first: readonly Scalar[], second: readonly Scalar[]): Scala
 function position(array: 'xpos' | 'site_xpos', kind: 'body' | 'site', place: Place, simulation: Simulation): Scalar[] {
   const { name, axes } = typeof place === 'string' ? { name: place, axes: 'xyz' } : place;
   const index = indexOf(simulation, kind, name);
-  return leaves(
-    array,
-    Array.from(axes, (axis) => 3 * index + 'xyz'.indexOf(axis)),
-  );
+  const indices = Array.from(axes, (axis) => 3 * index + 'xyz'.indexOf(axis));
+  return leaves(array, indices);
 }
 
 function actionIndices(selector: Selector, { simulation, actuators }: ExpressionScope): number[] {
@@ -384,11 +382,7 @@ export interface BodyQuantities {
 export function quantitiesOf(body: BodySpec, scope: ExpressionScope): BodyQuantities {
   return {
     observation: body.observation.flatMap((expression) => lifeless(scalarsOf(expression, scope))),
-    reward: body.reward.map(({ name, of, weight }) => ({
-      name,
-      weight,
-      of: scalarOf(of, scope, `Reward term "${name}"`),
-    })),
+    reward: body.reward.map((term) => ({ ...term, of: scalarOf(term.of, scope, `Reward term "${term.name}"`) })),
     termination: body.termination.map((range) => ({ of: lifeless(scalarsOf(range.of, scope)), range })),
   };
 }
@@ -461,10 +455,8 @@ function knownReward(
       return old && now && (() => (now() - old()) / duration);
     },
   };
-  const readers = readersOf(
-    quantities.reward.map(({ of }) => of),
-    source,
-  );
+  const terms = quantities.reward.map(({ of }) => of);
+  const readers = readersOf(terms, source);
   if (readers === undefined) return undefined;
   const weights = quantities.reward.map(({ weight }) => weight);
   return (given, offset, action, actionOffset, nextObs) => {

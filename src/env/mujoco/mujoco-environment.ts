@@ -210,19 +210,12 @@ export class MujocoEnvironment extends ClockedEnvironment {
     let reward = 0;
     for (const { name, weight, read } of this.terms) {
       const value = weight * read();
-      this.requireReward('The reward', value, name);
+      this.requireReward('The reward', value, `, reward term "${name}"`);
       info[`reward_${name}`] = value;
       reward += value;
-      this.requireReward('The sum of the rewards', reward, name);
+      this.requireReward('The sum of the rewards', reward, `, reward term "${name}"`);
     }
     return { reward, terminated, info };
-  }
-
-  /** Rewards are kept and learned from as float32. */
-  private requireReward(what: string, value: number, term: string): void {
-    if (Number.isFinite(Math.fround(value))) return;
-    const where = `reward term "${term}"${Number.isFinite(value) ? ', as float32' : ''}`;
-    throw this.nonFinite(what, value, where);
   }
 
   private source(): ScalarSource {
@@ -268,10 +261,8 @@ function actionSpaceOf(simulation: Simulation, actuators: readonly number[], bod
     const problem = `Actuator ${simulation.nameOf('actuator', actuator)} has no ctrlrange, so its actions have no bounds to draw and learn them in. Give it one in the MJCF file, or all of them one with env.action.range.`;
     throw reverieError('ENV_SPEC_INVALID', { problem });
   });
-  return boxSpace(
-    ranges.map(([low]) => low),
-    ranges.map(([, high]) => high),
-  );
+  const [low, high] = [0, 1].map((end) => ranges.map((range) => range[end]));
+  return boxSpace(low, high);
 }
 
 function placeJoints(simulation: Simulation, initial: BodySpec['initial']): void {

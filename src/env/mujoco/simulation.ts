@@ -159,12 +159,23 @@ export class Simulation {
 
   /** Recomputes everything that follows from qpos, qvel and ctrl. */
   forward(): void {
-    this.mujoco.mj_forward(this.model, this.data);
+    this.computed(() => this.mujoco.mj_forward(this.model, this.data));
   }
 
   /** Advances `substeps` timesteps under the current ctrl. */
   step(substeps: number): void {
-    for (let i = 0; i < substeps; i++) this.mujoco.mj_step(this.model, this.data);
+    this.computed(() => {
+      for (let i = 0; i < substeps; i++) this.mujoco.mj_step(this.model, this.data);
+    });
+  }
+
+  private computed(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      const hint = 'Correct the MJCF model; where memory ran out, give it more by <size memory="10M"/>.';
+      throw reverieError('ENV_UNUSABLE', { problem: `MuJoCo could not go on: ${messageOf(error)}`, hint }, error);
+    }
   }
 
   /** All inputs of `step`: time, qpos, qvel, activations, warm start, controls, applied forces (mjSTATE_INTEGRATION). */
@@ -192,15 +203,20 @@ export class Simulation {
 
   /** Names of all objects of a kind; unnamed ones are absent. */
   names(kind: NamedKind): string[] {
-    const [type, count] = KINDS[kind];
-    const all = Array.from({ length: this.model[count] }, (_, i) => this.mujoco.mj_id2name(this.model, type, i));
-    return all.filter((name) => !!name);
+    const all = Array.from({ length: this.model[KINDS[kind][1]] }, (_, i) => this.ownName(kind, i));
+    return all.filter((name) => name !== undefined);
   }
 
   /** `"push"`, or the number of one without a name. */
   nameOf(kind: NamedKind, index: number): string {
+    const name = this.ownName(kind, index);
+    return name === undefined ? String(index) : `"${name}"`;
+  }
+
+  /** Undefined for one without a name, of which the binding answers the text that lies at address 0. */
+  private ownName(kind: NamedKind, index: number): string | undefined {
     const name = this.mujoco.mj_id2name(this.model, KINDS[kind][0], index);
-    return name ? `"${name}"` : String(index);
+    return this.indexOf(kind, name) === index ? name : undefined;
   }
 
   /** Addresses in qpos (or qvel) of a joint's elements. */

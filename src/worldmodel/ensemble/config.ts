@@ -3,7 +3,6 @@
 import { z } from 'zod';
 import type { KnownFunctions } from '../../core/environment.js';
 import { describeIssues } from '../../core/errors.js';
-
 import { type Spaces, settingInvalid } from '../dynamics.js';
 import { rowShape } from '../model-folder.js';
 
@@ -40,6 +39,7 @@ const settled = {
   minEpochSteps: z
     .int()
     .min(1)
+    .max(100_000)
     .default(25)
     .describe(
       'gradient steps an epoch has at least, by going over the rows more than once: little data needs as many steps',

@@ -58,7 +58,21 @@ describe.skipIf(noGymnasium)('spaces', () => {
     await env.close();
   });
 
-  test('text is refused by the name of its space', async () => {
-    await expect(room('Spoken')).rejects.toMatchObject({ code: 'GYMNASIUM_SPACE', values: { which: 'observation' } });
+  test.each([
+    ['Spoken', 'observation', /^Text\(1, 10/],
+    ['Bare', 'observation', /^None$/],
+    ['Blind', 'observation', /^Dict\(\)$/],
+    ['Idle', 'action', /\(0,\)/],
+  ])('what is no row of numbers is refused by the name of its space: %s', async (name, which, space) => {
+    const values = { which, space: expect.stringMatching(space) };
+    await expect(room(name)).rejects.toMatchObject({ code: 'GYMNASIUM_SPACE', values });
+  });
+
+  test('a reward beyond a float32 is refused at its step', async () => {
+    const env = await room('Lavish');
+    await env.reset({ seed: 1 });
+    const message = 'The reward as float32 is not finite (1e+300) at step 1 of "rooms/Lavish-v0".';
+    await expect(env.step(Float32Array.of(0))).rejects.toMatchObject({ code: 'NON_FINITE_VALUE', message });
+    await env.close();
   });
 });

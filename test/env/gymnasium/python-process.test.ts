@@ -133,6 +133,12 @@ describe.skipIf(noGymnasium)('a process that lives', () => {
       code: 'ENV_SPEC_INVALID',
       message: expect.stringContaining('"frameSkip" does not apply to "gymnasium"'),
     });
+    const ended = (how: string) => ({ code: 'ENV_UNUSABLE', message: expect.stringContaining(how) });
+    await expect(room('Sudden')).rejects.toMatchObject(ended('with exit code 5; it last wrote: no licence'));
+    process.env.REVERIE_PYTHON = 'false';
+    await expect(room('Faulty')).rejects.toMatchObject(
+      ended('"rooms/Faulty-v0" ended before it had begun: with exit code 1'),
+    );
     process.env.REVERIE_PYTHON = '/no/such/python';
     await expect(makeEnvironment({ gymnasium: 'Pendulum-v1' })).rejects.toMatchObject({
       code: 'ENV_UNUSABLE',
