@@ -7,7 +7,7 @@ import type { VectorEnvironment, VectorSpace } from '../../core/environment.js';
 import { ReverieError } from '../../core/errors.js';
 import { Acting, type Policy, type PolicyAction } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
-import { joinedFloats } from '../../core/statistics.js';
+import { joinedFloats, mean } from '../../core/statistics.js';
 import { makeEnvironment } from '../../env/environments.js';
 import { clipToSpace, rowSize } from '../../env/space-values.js';
 import type { Learner } from '../../rl/learner.js';
@@ -200,9 +200,11 @@ export async function openVectorLadder(setup: VectorSetup): Promise<OpenedLadder
       ...Array.from(trained.earlier, ([steps, { version }]) => [steps, version]),
       trained.planner?.version ?? null,
     ];
-    const identity = JSON.stringify(['ladder 4', config.env, seed, policies, versions ?? null]);
+    const identity = JSON.stringify(['ladder 5', config.env, seed, policies, versions ?? null]);
     const ladder = ladderOf(env, policies, trained, Rng.fromSeed(seed).split('ladder'));
     const { propagation } = config.rollout;
+    // A plan takes as long as hundreds of steps of a model.
+    const simulations = trained?.planner === undefined ? SIMULATIONS : 1;
     const maxSteps = env.maxEpisodeSteps ?? UNCLOCKED_STEPS;
     const rank = ({ model }: Pick<VectorSubjectModel, 'model'>) => {
       const source: RankSource = {
@@ -213,7 +215,7 @@ export async function openVectorLadder(setup: VectorSetup): Promise<OpenedLadder
           const rules = { seed, maxSteps, signal };
           if (world === 'real') return returnsIn(make, actor, wanted, rules);
           const starts = await startsOf(make, wanted, seed);
-          return simulatedReturns({ model, propagation }, actor, starts, wanted, rules);
+          return simulatedReturns({ model, propagation, simulations }, actor, starts, wanted, rules);
         },
       };
       return rankInstrument(source, { seed, notes: [ladder.note], chunkEpisodes: episodes });
@@ -332,7 +334,15 @@ async function startsOf(
   }
 }
 
-type RowModel = { readonly model: VectorDynamics; readonly propagation: Propagation };
+interface RowModel {
+  readonly model: VectorDynamics;
+  readonly propagation: Propagation;
+  /** Of each episode; their mean is its return. */
+  readonly simulations: number;
+}
+
+/** Steps of a model cost little, and where it draws what comes next, one simulation says more of what was drawn than of the policy. */
+const SIMULATIONS = 8;
 
 interface Running {
   observation: Float32Array;
@@ -369,20 +379,23 @@ export async function simulatedReturns(
 }
 
 async function together(
-  { model, propagation }: RowModel,
+  { model, propagation, simulations }: RowModel,
   actor: () => Actor,
   starts: readonly Float32Array[],
   numbers: readonly number[],
   { seed, maxSteps, signal }: EpisodeRules,
 ): Promise<number[]> {
-  const episodes = starts.map((observation, i): Running => {
-    const [act, stream] = [streamOf(seed, numbers[i], 'act'), streamOf(seed, numbers[i], 'dream')];
-    return { observation, actor: actor(), act, stream, total: 0, length: 0, hasEnded: false };
-  });
+  const episodes = starts.flatMap((observation, i) =>
+    Array.from({ length: simulations }, (_, simulation): Running => {
+      const [act, dreams] = [streamOf(seed, numbers[i], 'act'), streamOf(seed, numbers[i], 'dream')];
+      const stream = dreams.split('simulation', simulation);
+      return { observation, actor: actor(), act, stream, total: 0, length: 0, hasEnded: false };
+    }),
+  );
   const leave = leaver(model, maxSteps);
   const streams = (of: readonly Running[]) => of.map(({ stream }) => stream);
   let running: readonly Running[] = episodes;
-  let carry = await model.begin(joinedFloats(starts), streams(episodes));
+  let carry = await model.begin(joinedFloats(episodes.map(({ observation }) => observation)), streams(episodes));
   for (let step = 0; step < maxSteps && running.length > 0; step++) {
     await nextTurn();
     signal?.throwIfAborted();
@@ -401,7 +414,8 @@ async function together(
     running = Array.from(rows, (row) => running[row]);
     carry = model.pick(next.carry, rows);
   }
-  return episodes.map(({ total }) => total);
+  const totals = episodes.map(({ total }) => total);
+  return starts.map((_, i) => mean(totals.slice(i * simulations, (i + 1) * simulations)));
 }
 
 /**
