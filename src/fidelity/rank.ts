@@ -201,15 +201,7 @@ function resampled(real: readonly Float64Array[], simulated: readonly Float64Arr
 
 /** Mean over the chosen episodes that are there; NaN where none is. */
 function meanAt(column: Float64Array, chosen: Uint32Array): number {
-  let sum = 0;
-  let count = 0;
-  for (let i = 0; i < chosen.length; i++) {
-    const value = column[chosen[i]];
-    if (Number.isNaN(value)) continue;
-    sum += value;
-    count++;
-  }
-  return sum / count;
+  return mean(Float64Array.from(chosen, (episode) => column[episode]).filter((value) => !Number.isNaN(value)));
 }
 
 function percentiles(value: number | null, drawn: readonly number[], n: number): Estimate {
@@ -244,12 +236,8 @@ function notesOf(rows: readonly RankRow[], paired: readonly PolicyReturns[], all
 /** Best first, by the real return. */
 function tableOf(policies: readonly PolicyReturns[], rng: Rng): FidelityTable {
   const rungs = policies.map(({ name, real, simulated }, i) => {
-    const own = rng.split('policy', i);
-    return {
-      name,
-      real: meanEstimate(real, own.split('real')),
-      simulated: meanEstimate(simulated, own.split('dreamt')),
-    };
+    const [own, drawn] = ['real', 'dreamt'].map((world) => rng.split('policy', i).split(world));
+    return { name, real: meanEstimate(real, own), simulated: meanEstimate(simulated, drawn) };
   });
   // 1 for the highest; equal values share the best place.
   const rankIn = (world: 'real' | 'simulated', own: (typeof rungs)[number]) =>

@@ -59,7 +59,7 @@ export function actionsOf(space: VectorSpace): Actions {
 export function boxActions(space: VectorSpace, learner: string): BoxActions {
   const actions = actionsOf(space);
   if (actions.type === 'box') return actions;
-  throw unsupported(learner, `a discrete action space of ${actions.n}`, 'Use ppo for discrete actions.');
+  throw unsupported(learner, `a discrete action space of ${actions.n}`, 'Use ppo, in train.mode real.');
 }
 
 /** Env actions [rows, dim] to normalised ones; the inverse of the policy's scaling. */

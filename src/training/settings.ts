@@ -3,6 +3,7 @@
 // Scenarios say the same in their sections `train`, `rollout`, `replay`, `model` and `eval` (docs/scenarios.md).
 
 import type { OpenPhase } from '../core/progress.js';
+import { mean } from '../core/statistics.js';
 import type { EnvSpec } from '../env/environments.js';
 import { ROLLOUT_STEPS } from '../kinds/vector.js';
 import type { LearnerEntry } from '../rl/learners.js';
@@ -259,9 +260,7 @@ export function isRefitDue(
 export function skillOf({ elements }: HeldOutReport): HeldOutSkill {
   const observed = elements.filter(({ element, r2 }) => element !== 'reward' && r2.model !== null);
   const average = (of: (r2: (typeof observed)[number]['r2']) => number | null) =>
-    observed.length === 0
-      ? null
-      : observed.reduce((sum, { r2 }) => sum + Math.max(-1, of(r2) ?? 0), 0) / observed.length;
+    observed.length === 0 ? null : mean(observed.map(({ r2 }) => Math.max(-1, of(r2) ?? 0)));
   const model = average((r2) => r2.model);
   const simple = average((r2) => Math.max(r2.linear ?? 0, r2.unchanged ?? 0, 0));
   return { model, simple, reward: elements.find(({ element }) => element === 'reward')?.r2.model ?? null };
@@ -311,7 +310,8 @@ function ratioFor(asked: number | 'auto', skill: HeldOutSkill | undefined) {
   if (asked !== 'auto') return { value: asked, reason: 'pinned' };
   const explained = Math.min(skill?.model ?? 1, skill?.reward ?? 1);
   const value = Number(Math.min(0.5, Math.max(0.1, 1 - explained)).toFixed(2));
-  return { value, reason: `held out, the model explains ${share(explained)}` };
+  const isKnown = skill != null && (skill.model !== null || skill.reward !== null);
+  return { value, reason: isKnown ? `held out, the model explains ${share(explained)}` : 'no rows were held out' };
 }
 
 function startsFor({ startsPerRound }: Pick<DreamSettings, 'startsPerRound'>, horizon: number) {

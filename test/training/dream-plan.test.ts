@@ -47,6 +47,7 @@ describe('the plan of a dream', () => {
     const plan = planDream(OPEN, 'auto', {}, 0);
     expect(plan).toMatchObject({ isOpen: true, horizon: 1, disagreementLimit: null });
     expect(plan.reasons['rollout.disagreementLimit']).toBe(plan.reasons['rollout.horizon']);
+    expect(plan.reasons['replay.realRatio']).toBe('no rows were held out');
     expect(planDream({ ...OPEN, horizon: 3 }, 'auto', {}, 0).horizon).toBe(3);
   });
 });

@@ -106,9 +106,8 @@ function noisy(policy: Policy, random: Policy, share: number): Policy {
       const mixed = action.slice();
       const width = action.length / rows;
       const { action: drawn } = await random.act(obs, rows, rng);
-      for (let r = 0; r < rows; r++) {
+      for (let r = 0; r < rows; r++)
         if (rng.uniform() < share) mixed.set(drawn.subarray(r * width, (r + 1) * width), r * width);
-      }
       return { action: mixed, carry };
     },
   };
@@ -128,6 +127,7 @@ interface TrainedPolicies {
 
 /** Shares of random actions. */
 const MIXTURES = [0.5, 0.25, 0.75, 0.1, 0.9] as const;
+const PLANNER = 'planner';
 const PLANNER_NOTE =
   " The planner plans at every step in the model of the checkpoint's run; where that is the model judged here, its optimism is what planning takes advantage of. The checkpoint is what it taught.";
 
@@ -140,10 +140,8 @@ function ladderOf(env: VectorEnvironment, wanted: number, trained: TrainedPolici
   const { actionSpace } = env;
   const random = new RandomPolicy(actionSpace);
   const still = new Float64Array(headsOf(actionSpace) * (rowSize(env.observationSpace) + 1));
-  const fixed: NamedPolicy[] = [
-    { name: 'random', policy: random },
-    { name: 'zero action', policy: linearPolicy(actionSpace, still) },
-  ];
+  const zero = { name: 'zero action', policy: linearPolicy(actionSpace, still) };
+  const fixed: NamedPolicy[] = [{ name: 'random', policy: random }, zero];
   // Policies that know nothing of the task.
   const blind = Array.from({ length: wanted }, (_, i): NamedPolicy => {
     return { name: `linear ${i + 1}`, policy: drawnLinear(env, rng.split('blind', i)) };
@@ -160,7 +158,7 @@ function ladderOf(env: VectorEnvironment, wanted: number, trained: TrainedPolici
   const rungs: NamedPolicy[] = [
     ...fixed,
     ...ways,
-    ...(planner === undefined ? [] : [{ name: 'planner', policy: noisy(planner, random, 0) }]),
+    ...(planner === undefined ? [] : [{ name: PLANNER, policy: noisy(planner, random, 0) }]),
     { name: 'checkpoint', policy: noisy(last, random, 0) },
   ];
   const mixtures = MIXTURES.map((share): NamedPolicy => {
@@ -203,18 +201,19 @@ export async function openVectorLadder(setup: VectorSetup): Promise<OpenedLadder
     const identity = JSON.stringify(['ladder 5', config.env, seed, policies, versions ?? null]);
     const ladder = ladderOf(env, policies, trained, Rng.fromSeed(seed).split('ladder'));
     const { propagation } = config.rollout;
-    // A plan takes as long as hundreds of steps of a model.
-    const simulations = trained?.planner === undefined ? SIMULATIONS : 1;
     const maxSteps = env.maxEpisodeSteps ?? UNCLOCKED_STEPS;
     const rank = ({ model }: Pick<VectorSubjectModel, 'model'>) => {
       const source: RankSource = {
         policies: ladder.policies.map(({ name }) => name),
         episodes,
         returnsOf: async (world, policy, wanted, signal) => {
-          const actor = () => actorOf(ladder.policies[policy].policy, env.actionSpace);
+          const { name, policy: own } = ladder.policies[policy];
+          const actor = () => actorOf(own, env.actionSpace);
           const rules = { seed, maxSteps, signal };
           if (world === 'real') return returnsIn(make, actor, wanted, rules);
           const starts = await startsOf(make, wanted, seed);
+          // A plan takes as long as hundreds of steps of a model.
+          const simulations = name === PLANNER ? 1 : SIMULATIONS;
           return simulatedReturns({ model, propagation, simulations }, actor, starts, wanted, rules);
         },
       };
@@ -322,12 +321,10 @@ async function startsOf(
   seed: number,
 ): Promise<Float32Array[]> {
   const env = await make();
+  const starts: Float32Array[] = [];
   try {
-    const starts: Float32Array[] = [];
-    for (const episode of episodes) {
-      const { observation } = await env.reset({ seed: streamOf(seed, episode, 'start').uint32() });
-      starts.push(observation.slice(0, rowSize(env.observationSpace)));
-    }
+    for (const episode of episodes)
+      starts.push((await env.reset({ seed: streamOf(seed, episode, 'start').uint32() })).observation.slice());
     return starts;
   } finally {
     await env.close();
