@@ -85,7 +85,7 @@ const LEARNERS: Readonly<Record<string, Learner>> = {
   simba: {
     reference: 'SBX',
     budgets: { pendulum: 5_000, 'inverted-pendulum': 5_000, hopper: 15_000, 'half-cheetah': 15_000, walker2d: 15_000 },
-    seeds: { hopper: 10, 'half-cheetah': 3, walker2d: 0 },
+    seeds: { hopper: 10, 'half-cheetah': 3, walker2d: 3 },
     set: (budget) => [
       ...['train.mode=real', 'rl.algorithm=simba', `train.realSteps=${budget}`, 'train.initialRandomSteps=1000'],
       ...['train.stepsPerRound=1', 'train.updatesPerStep=10', 'train.evalEvery=500'],
@@ -94,7 +94,7 @@ const LEARNERS: Readonly<Record<string, Learner>> = {
   mbpo: {
     reference: 'mbrl-lib',
     budgets: { 'inverted-pendulum': 3_000, hopper: 5_000, 'half-cheetah': 5_000, walker2d: 5_000 },
-    seeds: { 'inverted-pendulum': 1, hopper: 3, 'half-cheetah': 0, walker2d: 0 },
+    seeds: { 'inverted-pendulum': 3, hopper: 3, 'half-cheetah': 0, walker2d: 0 },
     set: (budget) => [
       ...['rl.preset=mbpo', 'model.preset=mbpo', `train.realSteps=${budget}`],
       ...['train.initialRandomSteps=1000', 'train.evalEvery=250'],
