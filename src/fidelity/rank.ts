@@ -236,7 +236,7 @@ function notesOf(rows: readonly RankRow[], paired: readonly PolicyReturns[], all
 /** Best first, by the real return. */
 function tableOf(policies: readonly PolicyReturns[], rng: Rng): FidelityTable {
   const rungs = policies.map(({ name, real, simulated }, i) => {
-    const [own, drawn] = ['real', 'dreamt'].map((world) => rng.split('policy', i).split(world));
+    const [own, drawn] = ['real', 'simulated'].map((world) => rng.split('policy', i).split(world));
     return { name, real: meanEstimate(real, own), simulated: meanEstimate(simulated, drawn) };
   });
   // 1 for the highest; equal values share the best place.

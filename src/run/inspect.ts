@@ -7,7 +7,6 @@ import { openSealed, parseObject } from '../core/files.js';
 import { describeBuffer } from '../replay/describe.js';
 import { isSavedBuffer } from '../replay/snapshot.js';
 import { formatCount, formatNumber, wrapped } from './format.js';
-import { recoverCheckpoint } from './pipeline/inputs.js';
 import { RESULT_FILE, RUN_FILE, readRunRecord, SCENARIO_FILE } from './run-folder.js';
 import { isConfigObject } from './scenario.js';
 
@@ -24,7 +23,7 @@ type Facts = Record<string, unknown>;
 
 /** Looks at `folder` and the folders in it. @throws INPUT_NEEDED, CHECKPOINT_CORRUPT */
 export async function inspectFolder(folder: string): Promise<Inspection> {
-  await recoverCheckpoint(folder);
+  await (await import('./pipeline/inputs.js')).recoverCheckpoint(folder);
   const inspection = await inspected(resolve(folder));
   if (inspection === undefined)
     throw reverieError('INPUT_NEEDED', {

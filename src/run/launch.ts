@@ -12,7 +12,6 @@ import { listenForInterrupt, RunInterrupted } from './interrupt.js';
 import type { DeviceFlags, JobContext, JobInputs, JobResult } from './job.js';
 import { type Jobs, jobFor, requireUsed } from './jobs.js';
 import { MetricsWriter } from './metrics.js';
-import { recoverCheckpoint } from './pipeline/inputs.js';
 import { makeProgress } from './progress.js';
 import { parseQueueUrl, queueUnsuited } from './queue/redis-queue.js';
 import {
@@ -158,7 +157,7 @@ async function chosenScenario(options: LaunchOptions, inputs: JobInputs): Promis
 /** Paths become absolute. @throws INPUT_NEEDED */
 async function checkedInputs({ failUnder, tasks, ...folders }: JobInputs): Promise<JobInputs> {
   const path = async (input: string, given: string) => {
-    await recoverCheckpoint(given);
+    await (await import('./pipeline/inputs.js')).recoverCheckpoint(given);
     if (existsSync(given)) return resolve(given);
     throw reverieError('INPUT_NEEDED', {
       problem: `There is nothing at "${given}" (--${input}).`,
