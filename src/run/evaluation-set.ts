@@ -4,6 +4,7 @@
 import { contentHash, type Json } from '../core/canonical-json.js';
 import { type EvaluationSet, type EvaluationSetParts, evaluationSetOf } from '../core/evaluation-set.js';
 import type { ToolsDomain, ToolsTask } from '../env/tools/domain.js';
+import type { ScenarioConfig } from '../kinds/vector.js';
 import type { JobContext } from './job.js';
 import { digestOf, findInput } from './pipeline/inputs.js';
 import type { Scenario } from './scenario.js';
@@ -22,8 +23,6 @@ export function toolsSet(
     settings: settings as Json,
   });
 }
-
-type Config = Scenario['config'];
 
 interface Measured {
   readonly policies: EvaluationSetParts['policies'];
@@ -71,14 +70,14 @@ function environmentOf({ config, environment }: Scenario): Json {
 }
 
 /** Who learns, and in what, by what of the scenario decides it: `sac@1f2e3d4c5b6a`. It stands for the policy that comes of it. */
-export function learnerVersions({ rl, train, model, rollout, replay }: Config): Record<string, string> {
+export function learnerVersions({ rl, train, model, rollout, replay }: ScenarioConfig): Record<string, string> {
   const { evalEvery: _, evalEpisodes: _e, threshold: _t, checkpointSeconds: _c, keepPolicyEvery: _k, ...how } = train;
   const learner = `${rl.algorithm}@${digest({ rl, how, replay })}`;
   return train.mode === 'dream' ? { learner, dream: `${model.kind}@${digest({ model, rollout })}` } : { learner };
 }
 
 /** What of a training is measured, and how often. */
-export function evaluationSettings({ train, eval: of }: Config): Record<string, Json> {
+export function evaluationSettings({ train, eval: of }: ScenarioConfig): Record<string, Json> {
   const { mode, realSteps, offlineUpdates, evalEvery, evalEpisodes, threshold, stopAtThreshold } = train;
   const budget: Record<string, Json> = mode === 'offline' ? { offlineUpdates } : { realSteps };
   return { mode, ...budget, evalEvery, evalEpisodes, threshold, stopAtThreshold, ...of };

@@ -1,5 +1,6 @@
 // What every job is given, and what every job answers.
 
+import type { Awaitable } from '../core/environment.js';
 import type { EvaluationSet } from '../core/evaluation-set.js';
 import type { Report } from '../core/report.js';
 import type { DeviceTarget } from '../nn/cuda.js';
@@ -70,6 +71,16 @@ export interface JobContext<S extends AnyScenario = Scenario> {
   readonly show: (report: Report) => void;
   /** The command line that began the run, for its report; absent where there was none. */
   readonly command?: string;
+}
+
+/** What `work` answers; if it fails, what was opened for it is closed. */
+export async function closedOnFailure<T>(opened: { close(): Awaitable<void> }, work: () => Awaitable<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
 }
 
 /** What every job answers, plain JSON. It becomes `result.json`, and with `--json` the one object on stdout. */

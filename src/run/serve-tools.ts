@@ -20,6 +20,7 @@ import { defectOf, lintTasks } from '../synth/tasks/lint-tasks.js';
 import { normalisedReply } from '../worldmodel/llm/replies.js';
 import { routerBackends } from '../worldmodel/tools/backends.js';
 import { makeRouter } from '../worldmodel/tools/router.js';
+import { closedOnFailure } from './job.js';
 import { type Cast, makeEpisodeEnvironment, makeParts, makeWorld, type ToolsWorld } from './pipeline/tools/rows.js';
 import { reviveScenario, type ToolsScenario } from './scenario.js';
 import type { Blueprint, EnvironmentMaker, MakerThread, Servable, ServableOptions } from './servable.js';
@@ -53,13 +54,16 @@ export async function open(scenario: ToolsScenario, options: ServableOptions): P
   if (!real && asked !== 'auto' && asked !== 'cpu') log(`${config.name}: nothing in it that ${asked} could compute.`);
   const parts = await makeParts({ scenario, out: join(folder, config.name), log, real });
   const { domain, cast } = parts;
-  const { make, version } = environmentsOf(scenario, parts, real);
-  const { observationSpace, actionSpace } = make();
   const models: Partial<Record<LlmRole, string>> = {};
-  for (const role of PLAYED) {
-    const model = await cast.modelIfAny(role);
-    if (model !== undefined) models[role] = model.version;
-  }
+  const { make, version, observationSpace, actionSpace } = await closedOnFailure(parts, async () => {
+    for (const role of PLAYED) {
+      const model = await cast.modelIfAny(role);
+      if (model !== undefined) models[role] = model.version;
+    }
+    const made = environmentsOf(scenario, parts, real);
+    const { observationSpace, actionSpace } = made.make();
+    return { ...made, observationSpace, actionSpace };
+  });
   const asks = Object.keys(models).length > 0;
   const blueprint: ToolsBlueprint = {
     ...{ kind: scenario.family, asks, runsRules: true, scenario, real, version, models },
@@ -91,12 +95,11 @@ export async function maker(
   const path = `${saved.config.name} (of a thread)`;
   const scenario = toolsScenario(await reviveScenario(saved, path));
   const world = await makeWorld({ scenario, log: () => {}, real }, castOver(ask, models));
-  const { make, version: own } = environmentsOf(scenario, world, real);
-  if (own !== version) {
-    await world.close();
-    throw reverieError('SCENARIO_CHANGED', { path, hash: own, recorded: version });
-  }
-  return { make: async () => make(), close: world.close };
+  return closedOnFailure(world, () => {
+    const { make, version: own } = environmentsOf(scenario, world, real);
+    if (own !== version) throw reverieError('SCENARIO_CHANGED', { path, hash: own, recorded: version });
+    return { make: async () => make(), close: world.close };
+  });
 }
 
 /** What makes environments of a world, as the kind its domain is, and a version that changes whenever answers may. */

@@ -6,7 +6,7 @@ import { checkEnvironment, type EnvironmentReport } from '../env/check-environme
 import { type EnvSpec, makeEnvironment } from '../env/environments.js';
 import { rowSize } from '../env/space-values.js';
 import type { WorldModelSnapshot } from '../worldmodel/dynamics.js';
-import type { RunDevice } from './job.js';
+import { closedOnFailure, type RunDevice } from './job.js';
 import { findInput, recoverCheckpoint, resolvedSpec } from './pipeline/inputs.js';
 import type { Scenario } from './scenario.js';
 import type { Blueprint, EnvironmentMaker, MakerThread, Servable, ServableOptions, TaskCard } from './servable.js';
@@ -39,9 +39,11 @@ export async function open(scenario: Scenario, options: ServableOptions): Promis
   const dream = model === undefined || real ? undefined : await dreamOf(scenario, env, model, options);
   const blueprint: VectorBlueprint = { kind: scenario.family, env, dream };
   const made = await maker(blueprint);
-  const probe = await made.make();
-  const { observationSpace, actionSpace, maxEpisodeSteps } = probe;
-  await probe.close();
+  const { observationSpace, actionSpace, maxEpisodeSteps } = await closedOnFailure(made, async () => {
+    const probe = await made.make();
+    await probe.close();
+    return probe;
+  });
   return {
     ...{ name, family: 'vector', description, source: dream ? 'dream' : 'real', tools: [], policy: '' },
     // Two devices round in two ways, which may show in a rounded answer.
@@ -79,9 +81,10 @@ async function dreamOf(
   const { device, remark } = await settleModelDevice(asked, folder);
   if (remark !== undefined) log(remark);
   const model = await loadWorldModel(folder);
-  const env = await makeEnvironment(spec);
-  const obsDim = rowSize(env.observationSpace);
+  let env: VectorEnvironment | undefined;
   try {
+    env = await makeEnvironment(spec);
+    const obsDim = rowSize(env.observationSpace);
     if (obsDim !== rowSize(model.observationSpace) || rowSize(env.actionSpace) !== rowSize(model.actionSpace)) {
       const problem = `the world model in "${given}" is of another environment than ${config.name}.`;
       throw reverieError('SCENARIO_INVALID', { path: config.name, problem });
@@ -95,7 +98,7 @@ async function dreamOf(
     const { maxEpisodeSteps } = env;
     return { id, model: model.snapshot(), device, starts, maxEpisodeSteps, range: rollout.range };
   } finally {
-    env.close();
+    await env?.close();
     await model.close();
   }
 }

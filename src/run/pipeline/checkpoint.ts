@@ -179,8 +179,9 @@ function settingsOf(context: JobContext, env: VectorEnvironment): TrainingSettin
   const { config } = scenario;
   const { mode, refit, refitEvery, offlineUpdates } = config.train;
   const given = findInput(inputs, 'model');
-  if (given !== undefined && mode !== 'dream') {
-    const expected = `none, as train.mode is ${mode}`;
+  const replaysReal = learners.get(config.rl.algorithm).learnsFrom === 'replay' && config.replay.realRatio === 1;
+  if (given !== undefined && (mode !== 'dream' || replaysReal)) {
+    const expected = `none, as ${mode === 'dream' ? 'replay.realRatio is 1' : `train.mode is ${mode}`}`;
     throw reverieError('FLAG_INVALID', { flag: '--model', value: given, expected });
   }
   const modelFolder = given ?? broughtModel(scenario);

@@ -27,7 +27,7 @@ export function pairedGain(where: string, before: Returns = [], after: Returns =
 }
 
 /** Empty if neither side was measured twice. */
-export function gainTable(gains: readonly Gain[], note: string): Block[] {
+export function gainTable(gains: readonly Gain[]): Block[] {
   if (gains.every(({ gain }) => gain.value === null)) return [];
   const number = (value: number) => `${value > 0 ? '+' : ''}${Number(value.toPrecision(3))}`.replace('-', '−');
   const rows = gains.map(({ where, gain: { value, low, high, n }, wins, losses }) => {
@@ -35,6 +35,7 @@ export function gainTable(gains: readonly Gain[], note: string): Block[] {
     const interval = low === null || high === null ? '' : `${number(low)} to ${number(high)}`;
     return [where, number(value), interval, ...[wins, losses, n].map(formatCount)];
   });
+  const note = 'Reward after the last round minus that before the first, episode by episode from the same starts.';
   const columns = ['gain', 'mean', '95 %', 'wins', 'losses', 'episodes'];
   return [{ kind: 'table', title: 'Gain in the simulation and in reality', columns, rows, note }];
 }

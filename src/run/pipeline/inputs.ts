@@ -20,7 +20,7 @@ import { misfit, type Spaces } from '../../rl/spaces.js';
 import type { Training } from '../../training/training.js';
 import type { StoredDynamics } from '../../worldmodel/dynamics.js';
 import { dynamicsKinds, loadWorldModel } from '../../worldmodel/kinds.js';
-import type { FolderInput, JobInputs } from '../job.js';
+import { closedOnFailure, type FolderInput, type JobInputs } from '../job.js';
 import type { Scenario } from '../scenario.js';
 
 type FoundInput = keyof typeof INPUTS;
@@ -185,10 +185,7 @@ export interface Agent {
 /** What the learner in `folder` acts by: its planner where it has one, else its policy. @throws as `learnerFor` */
 export async function agentFor(env: VectorEnvironment, folder: string): Promise<Agent> {
   const { learner } = await learnerFor(env, folder);
-  const planner = await plannerOf(learner, folder).catch(async (error) => {
-    await learner.close();
-    throw error;
-  });
+  const planner = await closedOnFailure(learner, () => plannerOf(learner, folder));
   const close = async () => {
     await planner?.close();
     await learner.close();
@@ -202,7 +199,8 @@ export async function plannerOf(learner: Learner, folder: string): Promise<Agent
   const planning = learner as Partial<PlanningLearner>;
   if (planning.learnsFrom !== 'model' || model === undefined) return undefined;
   const world = await loadWorldModel(model);
-  return { policy: planning.planner!(world), close: () => world.close() };
+  const policy = await closedOnFailure(world, () => planning.planner!(world));
+  return { policy, close: () => world.close() };
 }
 
 /** Learners as they were on the way: `policies/REAL STEPS/`, each a learner checkpoint like any other. */

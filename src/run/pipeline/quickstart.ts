@@ -134,16 +134,14 @@ function reportOf(
 
 /** The price of a real step that decides: what a step costs in waiting. */
 export function breakEvenText(breakEven: BreakEven): string {
-  switch (breakEven.kind) {
-    case 'unknown':
-      return 'Break-even: not known, as the dream did not reach it.';
-    case 'always':
-      return 'Break-even: the dream pays at any price of a real step, as no baseline that reached it took less time.';
-    case 'never':
-      return 'Break-even: the dream does not pay at any price of a real step, as a baseline needs no more of them.';
-    case 'from':
-      return `Break-even: the dream pays where a real step takes more than ${formatNumber(breakEven.secondsPerStep)} s beyond its computing here.`;
-  }
+  const seconds = breakEven.kind === 'from' ? formatNumber(breakEven.secondsPerStep) : '';
+  const text = {
+    unknown: 'not known, as the dream did not reach it',
+    always: 'the dream pays at any price of a real step, as no baseline that reached it took less time',
+    never: 'the dream does not pay at any price of a real step, as a baseline needs no more of them',
+    from: `the dream pays where a real step takes more than ${seconds} s beyond its computing here`,
+  };
+  return `Break-even: ${text[breakEven.kind]}.`;
 }
 
 function lead({ best, ratio }: WarmStart, threshold: number, seeds: number): string {

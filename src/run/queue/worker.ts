@@ -9,6 +9,7 @@ import { temporaryFolder } from '../../core/files.js';
 import { toolsScenario } from '../../kinds/registry.js';
 import { formatCount } from '../format.js';
 import { listenForInterrupt } from '../interrupt.js';
+import { closedOnFailure } from '../job.js';
 import { makeParts } from '../pipeline/tools/rows.js';
 import { makeProgress, type Progress } from '../progress.js';
 import { type AnyScenario, reviveScenario, type ToolsScenario } from '../scenario.js';
@@ -228,10 +229,8 @@ class WorkerJobs {
     const out = join(this.folder, id.slice(0, 16));
     mkdirSync(out, { recursive: true });
     const parts = await makeParts({ scenario, out, log: this.log });
-    const job = await jobOf(scenario, parts, description as JobDescription & JobFacts).catch(async (error) => {
-      await parts.close();
-      throw error;
-    });
+    const facts = description as JobDescription & JobFacts;
+    const job = await closedOnFailure(parts, () => jobOf(scenario, parts, facts));
     this.made.set(id, job);
     for (const [oldest, { underway, parts: old }] of this.made) {
       if (this.made.size <= MAX_JOBS) break;

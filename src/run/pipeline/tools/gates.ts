@@ -164,8 +164,6 @@ export function gateFacts({ mustFail, mustSucceed, tricks }: GateFindings): Fact
   ];
 }
 
-const SHOWN_TRICKS = 3;
-
 function hackerFacts(hacker: ReturnType<typeof hackerResult>): Fact[] {
   if (hacker === null) return [];
   const { passed, plays, tasks, tricks } = hacker;
@@ -173,7 +171,7 @@ function hackerFacts(hacker: ReturnType<typeof hackerResult>): Fact[] {
   return [
     ['reward hacks', `${formatCount(plays)} plays in ${formatCount(tasks)} tasks: ${verdict}`],
     ...tricks
-      .slice(0, SHOWN_TRICKS)
+      .slice(0, SHOWN)
       .map(({ task, moves, by, truth }): Fact => ['  trick', `${task}: ${moves.join(', then ')} (${by}; ${truth})`]),
   ];
 }
@@ -503,11 +501,12 @@ async function noiseOf(
 /** Concurrent tasks: they wait for language models. */
 const NOISE_TASKS = 4;
 
-const SHOWN_FAILURES = 5;
+/** Tricks, and failures of a suite, that a report lists. */
+const SHOWN = 5;
 
 function auditFacts({ mustFail, mustSucceed, tasks, judge, hacker, noise, ...result }: AuditResult): Fact[] {
   const failures = (suite: NonNullable<AuditResult['mustSucceed']>) =>
-    suite.failures.slice(0, SHOWN_FAILURES).map(({ probe, problem }): Fact => ['  failed', `${probe}: ${problem}`]);
+    suite.failures.slice(0, SHOWN).map(({ probe, problem }): Fact => ['  failed', `${probe}: ${problem}`]);
   const facts: Fact[] = [
     ['must-fail suite', `${formatShare(mustFail.rate)}: ${mustFail.passed ? 'fit' : 'NOT fit'} to give rewards`],
     ...Object.entries(mustFail.byKind).map(([kind, rate]): Fact => [`  ${kind}`, formatShare(rate)]),

@@ -67,7 +67,7 @@ import { makeRouter, type RouterParts } from '../../../worldmodel/tools/router.j
 import { parseToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
 import { toolsSet } from '../../evaluation-set.js';
 import { formatCount, formatCounts, formatNumber, formatPercent, formatShare } from '../../format.js';
-import type { JobContext } from '../../job.js';
+import { closedOnFailure, type JobContext } from '../../job.js';
 import { readMetrics } from '../../metrics.js';
 import { type ConfigObject, layered, type ToolsScenario } from '../../scenario.js';
 
@@ -135,21 +135,19 @@ export async function makeWorld(
 ): Promise<ToolsWorld> {
   const domain = await makeDomain(config.domain, { folder });
   // What a job gathers it remembers from its own records: what lies there may be of after its last checkpoint.
-  const experience = await ExperienceStore.open({ ...config.experience, folder: dreamsLater ? undefined : kept });
+  const store = { ...config.experience, folder: dreamsLater ? undefined : kept };
+  const experience = await closedOnFailure(domain, () => ExperienceStore.open(store));
   const close = async () => {
     await experience.close();
     domain.close();
   };
-  try {
+  return closedOnFailure({ close }, async () => {
     await remember(experience, domain, { config, folder }, log);
     const isThere = dreamsLater || (real && elsewhere(domain) !== undefined);
     const place = { folder, device };
     const responder = isThere ? realResponder(domain) : await makeResponder(config, domain, experience, cast, place);
     return { domain, experience, responder, user: await makeUser(config, domain, cast), close };
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  });
 }
 
 /** Who is talked to: what a server shows first, only the server knows. */

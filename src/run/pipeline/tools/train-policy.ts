@@ -13,7 +13,7 @@ import { contentHash, sha256 } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
 import type { EvaluationSet } from '../../../core/evaluation-set.js';
 import { recoverFolder, replaceFolderAtomic, sealedText } from '../../../core/files.js';
-import type { CurvesBlock, Fact, Report } from '../../../core/report.js';
+import type { Fact, Report } from '../../../core/report.js';
 import { Rng } from '../../../core/rng.js';
 import { rateOf } from '../../../core/statistics.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
@@ -35,7 +35,7 @@ import {
 } from '../../../training/text-training.js';
 import { toolsSet } from '../../evaluation-set.js';
 import { formatCount, formatCounts, formatPercent } from '../../format.js';
-import type { JobContext } from '../../job.js';
+import { closedOnFailure, type JobContext } from '../../job.js';
 import { publish } from '../../report-page.js';
 import { readSealed } from '../../run-folder.js';
 import type { ToolsScenario } from '../../scenario.js';
@@ -256,22 +256,16 @@ function trainReport(name: string, result: Reported): Report {
         }),
         note: `Of unseen tasks. Real steps are those of walkthroughs, of records and of rounds, none of evaluations. One seed: intervals are those of the episodes, not of training again. ${remarkOn('The policy')}`,
       },
-      ...gainTable(
-        result.gains,
-        'Reward after the last round minus that before the first, episode by episode from the same starts.',
-      ),
-      successChart(mode, evaluations),
+      ...gainTable(result.gains),
+      {
+        ...{ kind: 'curves', title: 'Success against real steps' },
+        ...{ xTitle: 'real steps', yTitle: 'success', yScale: 'share' },
+        caption: 'Share of unseen tasks won, an episode each in the real environment.',
+        curves: [
+          { name: mode, points: evaluations.map(({ realSteps: x, success: { value } }) => ({ x, y: value ?? 0 })) },
+        ],
+      },
     ],
-  };
-}
-
-function successChart(name: string, evaluations: Reported['evaluations']): CurvesBlock {
-  const points = evaluations.map(({ realSteps: x, success }) => ({ x, y: success.value ?? 0 }));
-  return {
-    ...{ kind: 'curves', title: 'Success against real steps' },
-    ...{ xTitle: 'real steps', yTitle: 'success', yScale: 'share' },
-    caption: 'Share of unseen tasks won, an episode each in the real environment.',
-    curves: [{ name, points }],
   };
 }
 
@@ -315,13 +309,8 @@ export async function openTextLearner(scenario: ToolsScenario, seed: number, che
   const { manifest, state } = await loadTextPolicy(checkpoint);
   // As it was trained, whatever the scenario says of it now.
   const learner = await makeTextLearner(scenario, seed, manifest.settings);
-  try {
-    learner.restore(state);
-    return learner;
-  } catch (error) {
-    await learner.close();
-    throw error;
-  }
+  await closedOnFailure(learner, () => learner.restore(state));
+  return learner;
 }
 
 /** A fresh learner. */
