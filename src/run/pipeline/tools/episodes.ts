@@ -24,7 +24,7 @@ import { behaviourTable, UserBehaviour } from '../../../synth/signals/user-behav
 import { lintTasks } from '../../../synth/tasks/lint-tasks.js';
 import { TextPolicyAgent } from '../../../training/text-play.js';
 import { formatCount, formatCounts, formatPercent } from '../../format.js';
-import type { JobContext } from '../../job.js';
+import { closedOnFailure, type JobContext } from '../../job.js';
 import { RowCoordinator } from '../../queue/coordinator.js';
 import { RowQueue } from '../../queue/redis-queue.js';
 import { describedJob, type JobFacts, ThreadedRows, versionsOf } from '../../queue/row-job.js';
@@ -97,7 +97,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   const tell = () => phase.set(done, [noteOf(statistics, judged, runner?.note), trouble].filter(Boolean).join(' · '));
   const told = { tasks: added, withheld: gates.unrewarded ?? null, versions: versionsOf(parts, judge) };
   const runner = await runnerOf(context, parts, told, queue, () => tell());
-  const rows = await episodeRows(context, parts, {
+  const produced = episodeRows(context, parts, {
     ...{ source: 'synthetic', responder, tasks, withheld: gates.unrewarded, judge: judge?.decide, runner },
     observe: (row) => {
       const kept = judged.judge(row);
@@ -111,12 +111,8 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
       [done, trouble] = now;
       tell();
     },
-  })
-    .catch(async (error) => {
-      await judged.abandon();
-      throw error;
-    })
-    .finally(() => runner?.close());
+  });
+  const rows = await closedOnFailure(judged, () => produced).finally(() => runner?.close());
   try {
     const stoppedBy = rows.stoppedBy ?? null;
     phase.end(stoppedBy === null ? noteOf(statistics, judged) : `the budget of ${stoppedBy} is spent`);
@@ -154,6 +150,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
       report: await publish(context, shown, evaluationSet),
     };
   } finally {
+    await judged.close();
     await rows.journal.close();
   }
 }

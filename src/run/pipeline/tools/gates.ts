@@ -655,8 +655,8 @@ export class JudgedRows {
     return this.pipeline.report();
   }
 
-  /** Of a job that ends otherwise no file is left. */
-  async abandon(): Promise<void> {
+  /** Of a job that ends before `finish` no file is left. */
+  async close(): Promise<void> {
     this.lines.destroy(new Error('abandoned'));
     await this.writing?.catch(() => undefined);
   }

@@ -278,6 +278,7 @@ export function ofTraining(scenario: ToolsScenario): ToolsScenario {
 /** Who is played by which language model: one for each role, shared where their settings are the same, paid from one budget. */
 export class ModelCast {
   private readonly models = new Map<string, Promise<ServedModel>>();
+  /** Those of them that could be made. */
   private readonly made: ServedModel[] = [];
 
   /** @param options  `folder`: relative paths start from it */
@@ -324,11 +325,11 @@ export class ModelCast {
 
   /** Makes durable the replies that were kept so far. Throws STORAGE_FULL, STORAGE_FAILED. */
   async flush(): Promise<void> {
-    for (const made of this.models.values()) await (await made).flush();
+    for (const model of this.made) await model.flush();
   }
 
   async close(): Promise<void> {
-    for (const made of this.models.values()) await (await made).close();
+    for (const model of this.made) await model.close();
   }
 }
 

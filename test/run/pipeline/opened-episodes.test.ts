@@ -1,0 +1,42 @@
+// What a job of tools opened before it failed is closed, and what it had half written is gone.
+
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, it, vi } from 'vitest';
+import { ExperienceStore } from '../../../src/replay/experience/store.js';
+import type { JobContext } from '../../../src/run/job.js';
+import { launch } from '../../../src/run/launch.js';
+import { synthEpisodesJob } from '../../../src/run/pipeline/tools/episodes.js';
+import type { ToolsScenario } from '../../../src/run/scenario.js';
+import { temporaryFolder } from '../../temporary-folder.js';
+import { recordingStream } from '../streams.js';
+
+const folder = temporaryFolder('opened-episodes');
+const given = { scenario: 'helpdesk', seed: 1, stream: recordingStream(), command: 'reverie', quiet: true };
+const QUICK = ['synth.episodes=2', 'experience.logs=[]'];
+
+afterEach(() => void vi.restoreAllMocks());
+
+it('closes the world where a role has no model, and can be begun again in the same folder', async () => {
+  const llm = ['provider=openai-compatible', 'url=http://127.0.0.1:9/v1', 'model=m'].map((one) => `llm.${one}`);
+  const unset = 'roles.agent={apiKeyEnv: REVERIE_TEST_UNSET}';
+  const set = [...QUICK, ...llm, unset, 'user.kind=llm', 'agent.kind=llm'];
+  const { contexts } = vi.spyOn(ExperienceStore.prototype, 'close').mock;
+  for (const worlds of [1, 2]) {
+    const job = launch('synth', { ...given, set, out: join(folder, 'keyless') });
+    await expect(job).rejects.toMatchObject({ code: 'SETTING_INVALID' });
+    expect(new Set(contexts).size).toBe(worlds);
+  }
+});
+
+it('leaves no half of a file of episodes where the job fails once all rows are there', async () => {
+  const out = join(folder, 'unwritable');
+  const synth = (context: JobContext<ToolsScenario>) => {
+    // What is to be written there cannot be.
+    mkdirSync(join(out, 'deficits.json'));
+    return synthEpisodesJob(context);
+  };
+  const job = launch('synth', { ...given, set: QUICK, out, jobs: { tools: async () => synth } });
+  await expect(job).rejects.toMatchObject({ code: 'STORAGE_FAILED' });
+  expect(existsSync(join(out, 'data', 'episodes.jsonl.tmp'))).toBe(false);
+});
