@@ -7,26 +7,37 @@ import { ExperienceStore } from '../../../src/replay/experience/store.js';
 import type { JobContext } from '../../../src/run/job.js';
 import { launch } from '../../../src/run/launch.js';
 import { synthEpisodesJob } from '../../../src/run/pipeline/tools/episodes.js';
-import type { ToolsScenario } from '../../../src/run/scenario.js';
+import { makeParts } from '../../../src/run/pipeline/tools/rows.js';
+import { loadToolsScenario, type ToolsScenario } from '../../../src/run/scenario.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { recordingStream } from '../streams.js';
 
 const folder = temporaryFolder('opened-episodes');
 const given = { scenario: 'helpdesk', seed: 1, stream: recordingStream(), command: 'reverie', quiet: true };
 const QUICK = ['synth.episodes=2', 'experience.logs=[]'];
+const LLM = ['provider=openai-compatible', 'url=http://127.0.0.1:9/v1', 'model=m'].map((one) => `llm.${one}`);
+const KEYED = [...QUICK, ...LLM, 'roles.agent={apiKeyEnv: REVERIE_TEST_KEY}', 'user.kind=llm', 'agent.kind=llm'];
 
 afterEach(() => void vi.restoreAllMocks());
 
 it('closes the world where a role has no model, and can be begun again in the same folder', async () => {
-  const llm = ['provider=openai-compatible', 'url=http://127.0.0.1:9/v1', 'model=m'].map((one) => `llm.${one}`);
-  const unset = 'roles.agent={apiKeyEnv: REVERIE_TEST_UNSET}';
-  const set = [...QUICK, ...llm, unset, 'user.kind=llm', 'agent.kind=llm'];
   const { contexts } = vi.spyOn(ExperienceStore.prototype, 'close').mock;
   for (const worlds of [1, 2]) {
-    const job = launch('synth', { ...given, set, out: join(folder, 'keyless') });
+    const job = launch('synth', { ...given, set: KEYED, out: join(folder, 'keyless') });
     await expect(job).rejects.toMatchObject({ code: 'SETTING_INVALID' });
     expect(new Set(contexts).size).toBe(worlds);
   }
+});
+
+it('keeps the replies that an earlier process of the run paid for where a role has no model any more', async () => {
+  const out = join(folder, 'paid');
+  const scenario = await loadToolsScenario('helpdesk', { set: KEYED });
+  const parts = () => makeParts({ scenario, out, log: () => {} });
+  vi.stubEnv('REVERIE_TEST_KEY', 'sk-1');
+  await (await parts()).close();
+  vi.unstubAllEnvs();
+  await expect(parts()).rejects.toMatchObject({ code: 'SETTING_INVALID' });
+  expect(existsSync(join(out, 'cache'))).toBe(true);
 });
 
 it('leaves no half of a file of episodes where the job fails once all rows are there', async () => {

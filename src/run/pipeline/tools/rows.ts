@@ -97,12 +97,11 @@ interface PartsContext extends Pick<JobContext<ToolsScenario>, 'scenario' | 'out
   readonly dreamsLater?: boolean;
 }
 
-/** What a run's folder holds once it has rows, or measured chunks. */
-const BEGUN = ['journal', 'chunks'];
-
 /** Throws what any of the parts throws over what it is given; nothing stays open then. */
 export async function makeParts({ scenario, out, log, device, real, dreamsLater }: PartsContext): Promise<ToolsParts> {
   const { config, folder } = scenario;
+  // What is opened for a job that never begins is nothing to go on with; what an earlier process left is.
+  const own = ['experience', 'cache'].map((name) => join(out, name)).filter((path) => !existsSync(path));
   const limits = Object.entries(config.synth.budget).filter(([, limit]) => limit !== null);
   const budget = new Budget(Object.fromEntries(limits));
   const cacheFolder = config.cache === null ? join(out, 'cache') : resolve(folder, config.cache);
@@ -117,9 +116,7 @@ export async function makeParts({ scenario, out, log, device, real, dreamsLater 
     return { ...world, cast, budget, agent: await agentOf(config, cast, world.domain), close };
   } catch (error) {
     await close();
-    // What was opened for a job that never began is nothing to go on with.
-    if (!BEGUN.some((name) => existsSync(join(out, name))))
-      for (const folder of ['experience', 'cache']) await rm(join(out, folder), { recursive: true, force: true });
+    for (const path of own) await rm(path, { recursive: true, force: true });
     throw error;
   }
 }
