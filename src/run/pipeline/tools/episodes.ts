@@ -2,7 +2,7 @@
 // came of them. Each stage keeps what it did in the run's folder, so that a run that was stopped resumes where it was. And `reverie collect`
 // and `reverie eval`: episodes in the domain's exact rules, kept as they were, and as logs in OpenAI's form, for `experience.logs`.
 
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { JsonObject } from '../../../core/canonical-json.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../../../core/files.js';
 import type { Block, Fact, Report, TranscriptLine } from '../../../core/report.js';
@@ -13,7 +13,7 @@ import { outcomeText } from '../../../env/tools/outcome.js';
 import { type Prediction, STATE_CHECKS } from '../../../env/tools/prediction.js';
 import { elsewhere, realResponder } from '../../../env/tools/rules-responder.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
+import type { TextLearner } from '../../../rl/text/text-learner.js';
 import { earlyExperience } from '../../../synth/early-experience/early-experience.js';
 import { isFailed } from '../../../synth/episodes/produce-rows.js';
 import { pictureKeeper } from '../../../synth/episodes/run-episode.js';
@@ -50,17 +50,19 @@ import {
   makeParts,
   type RowRunner,
   RowStatistics,
+  recordedEpisodes,
   remarkOn,
   type ToolsParts,
   textViewOf,
+  withoutFaults,
 } from './rows.js';
 import { openTextLearner } from './train-policy.js';
 
 type Context = JobContext<ToolsScenario>;
 
-/** Resumable: finished rows are in the journal, and the same bytes come out however often it was stopped. */
 export type SynthEpisodesResult = Awaited<ReturnType<typeof synthEpisodesJob>>;
 
+/** Resumable: finished rows are in the journal, and the same bytes come out however often it was stopped. */
 export async function synthEpisodesJob(context: Context) {
   const queue = context.queue === undefined ? undefined : await RowQueue.open(context.queue, context.log);
   let parts: ToolsParts | undefined;
@@ -90,7 +92,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   if (unfit.length > SHOWN_DEFECTS) log(`And ${unfit.length - SHOWN_DEFECTS} more: see reverie audit --tasks.`);
   const statistics = new RowStatistics();
   const ledger = new DeficitLedger();
-  const users = new UserBehaviour();
+  const talked = new UserBehaviour();
   const judged = new JudgedRows(context, domain);
   const phase = progress.phase('run', config.synth.episodes, 'episodes');
   let [done, trouble]: [number, string | undefined] = [0, undefined];
@@ -104,7 +106,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
       statistics.add(row, kept);
       if (!isFailed(row)) {
         ledger.add(kept ?? row);
-        if (row.outcome.kind !== 'failed_by_user') users.add(row.messages);
+        if (row.outcome.kind !== 'failed_by_user') talked.add(row.messages);
       }
     },
     onProgress: (...now) => {
@@ -139,8 +141,9 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
       ...(added.length > 0 ? [['new tasks', formatCount(added.length)] as const] : []),
       ...datasets.map((path): Fact => ['dataset', path]),
     ];
-    const beside = behaviourTable(users, await recordedUsers(context, domain));
-    const shown = await episodesReport(config.name, facts, { gates, deficits, statistics, data, beside });
+    const users = behaviourTable(talked, await recordedUsers(context, domain));
+    const tables = [...checkTable(statistics), ...deficitTable(deficits), ...taskTable(statistics), ...users];
+    const shown = await episodesReport(config.name, facts, tables, gates, data);
     return {
       ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, data, datasets },
       ...{ ...statistics.counts, accepted: quality.out, imitated: quality.imitated, rejected, removed },
@@ -227,28 +230,20 @@ async function* experts(episodes: AsyncIterable<EpisodeRecord>): AsyncGenerator<
   for await (const record of episodes) if (record.return === 1 && !record.truncated) yield record;
 }
 
-/** What was run, what came of it, why rows were left out, and episodes to read. */
-interface Shown {
-  readonly gates: GateFindings;
-  readonly deficits: readonly Deficit[];
-  readonly statistics: RowStatistics;
-  readonly data: string;
-  /** Behaviour of simulated and recorded users. */
-  readonly beside: readonly Block[];
-}
-
-/** Users of the scenario's records; what a simulator answered, which is remembered too, is left out. */
 async function recordedUsers({ scenario }: Context, domain: ToolsDomain): Promise<UserBehaviour> {
   const users = new UserBehaviour();
-  for (const path of scenario.config.experience.logs) {
-    const { episodes } = await readEpisodeLogs(resolve(scenario.folder, path), { domain, tolerant: true });
-    for (const { messages } of episodes) users.add(messages);
-  }
+  for await (const { messages } of recordedEpisodes(scenario, domain)) users.add(messages);
   return users;
 }
 
-async function episodesReport(name: string, rows: readonly Fact[], shown: Shown): Promise<Report> {
-  const { gates, deficits, statistics, data, beside } = shown;
+/** What was run, what came of it, why rows were left out, and episodes to read. */
+async function episodesReport(
+  name: string,
+  rows: readonly Fact[],
+  tables: readonly Block[],
+  gates: GateFindings,
+  data: string,
+): Promise<Report> {
   const shut = gates.unwritten ?? gates.unrewarded;
   const what = gates.unwritten === undefined ? '' : ' and no dataset was written';
   const warning = `No episode was given a reward${what}. ${shut}`;
@@ -257,10 +252,7 @@ async function episodesReport(name: string, rows: readonly Fact[], shown: Shown)
     blocks: [
       ...(shut === undefined ? [] : [{ kind: 'paragraph', tone: 'warning', text: warning } as const]),
       { kind: 'facts', rows },
-      ...checkTable(statistics),
-      ...deficitTable(deficits),
-      ...taskTable(statistics),
-      ...beside,
+      ...tables,
       ...(gates.tricks?.tricks ?? []).map(({ task, by, moves, truth, episode }) => {
         const found = { role: 'verdict', text: `exact checks: ${truth}`, note: 'earned nothing' } as const;
         const title = `Reward for nothing · ${task} · the ${by} was taken in by: ${moves.join(', then ')}`;
@@ -412,37 +404,27 @@ function answerNote({ backend, confidence, operations, refused, repaired, fault 
 
 export type RealEpisodesResult = Awaited<ReturnType<typeof episodesOf>>;
 
-export const collectEpisodesJob = (context: JobContext<ToolsScenario>) => realEpisodesJob(context, 'collect');
-export const evalEpisodesJob = (context: JobContext<ToolsScenario>) => realEpisodesJob(context, 'eval');
+export const collectEpisodesJob = (context: Context) =>
+  realEpisodesJob({ ...context, scenario: withoutFaults(context.scenario) }, 'collect');
+export const evalEpisodesJob = (context: Context) => realEpisodesJob(context, 'eval');
 
-async function realEpisodesJob(given: JobContext<ToolsScenario>, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
-  // Records show the world without faults.
-  const isPlain = job === 'collect' && given.scenario.config.faults !== undefined;
-  const config = { ...given.scenario.config, faults: undefined };
-  const context = isPlain ? { ...given, scenario: { ...given.scenario, config } } : given;
+async function realEpisodesJob(context: Context, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
   const { scenario, seed, inputs } = context;
   const parts = await makeParts({ ...context, real: true });
+  let learner: TextLearner | undefined;
   try {
     if (inputs.checkpoint === undefined) return await episodesOf(context, parts, job);
-    const learner = await openTextLearner(scenario, seed, inputs.checkpoint);
-    try {
-      const agent = new TextPolicyAgent(learner.policy, textViewOf(parts.domain).lineOf);
-      return await episodesOf(context, { ...parts, agent }, job, learner.policy.version);
-    } finally {
-      await learner.close();
-    }
+    learner = await openTextLearner(scenario, seed, inputs.checkpoint);
+    const agent = new TextPolicyAgent(learner.policy, textViewOf(parts.domain).lineOf);
+    return await episodesOf(context, { ...parts, agent }, job, learner.policy.version);
   } finally {
+    await learner?.close();
     await parts.close();
   }
 }
 
 /** @param policy  version of a policy of text, which is shown what there is to choose from */
-async function episodesOf(
-  context: JobContext<ToolsScenario>,
-  given: ToolsParts,
-  job: 'collect' | 'eval',
-  policy?: string,
-) {
+async function episodesOf(context: Context, given: ToolsParts, job: 'collect' | 'eval', policy?: string) {
   const { out, scenario, progress, metrics } = context;
   const { synth, name } = scenario.config;
   const { domain, tasks } = await taskStage(context, given);
@@ -464,7 +446,10 @@ async function episodesOf(
     const log = ({ id, task, messages, verdict }: EpisodeRecord) => {
       return { id, task, messages: messages.map(loggedMessage), reward: verdict.reward };
     };
-    for (const [folder, form] of [[data, whole] as const, [logs, log] as const]) {
+    for (const [folder, form] of [
+      [data, whole],
+      [logs, log],
+    ] as const) {
       await ensureFolder(folder);
       await writeFileAtomic(join(folder, EPISODES_FILE), linesOf(rows, form));
     }

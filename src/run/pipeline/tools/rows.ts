@@ -215,6 +215,17 @@ export async function remember(
   }
 }
 
+/** Episodes of the scenario's records, in their order; simulated ones, which are remembered too, are left out. */
+export async function* recordedEpisodes({ config, folder }: ToolsScenario, domain: ToolsDomain) {
+  for (const path of config.experience.logs)
+    yield* (await readEpisodeLogs(resolve(folder, path), { domain, tolerant: true })).episodes;
+}
+
+/** Records show the world without faults. */
+export function withoutFaults(scenario: ToolsScenario): ToolsScenario {
+  return { ...scenario, config: { ...scenario.config, faults: undefined } };
+}
+
 /** Episodes under way at once, where the world says no less; never changes which. */
 const LANES = 64;
 
@@ -528,16 +539,13 @@ async function rowMaker(
 }
 
 /** Whole trajectories, checked afterwards. An exemplar is drawn for each row from the real records, where there are any. */
-async function amplifiedRows({ config, folder }: ToolsScenario, { domain, cast }: ToolsParts): Promise<MakeRow> {
+async function amplifiedRows(scenario: ToolsScenario, { domain, cast }: ToolsParts): Promise<MakeRow> {
   const model = await cast.model('world');
-  // Of the scenario's records those that are complete and sound, in their order; simulated ones, which are remembered too, are left out.
+  // Of the scenario's records those that are complete and sound.
   const exemplars: (readonly Message[])[] = [];
-  for (const path of config.experience.logs) {
-    const { episodes } = await readEpisodeLogs(resolve(folder, path), { domain, tolerant: true });
-    const kept = episodes.filter((episode) => seedFault(episode, domain) === undefined);
-    exemplars.push(...kept.map(({ messages }) => messages));
-  }
-  const { stateTokens } = config.model.llm;
+  for await (const episode of recordedEpisodes(scenario, domain))
+    if (seedFault(episode, domain) === undefined) exemplars.push(episode.messages);
+  const { stateTokens } = scenario.config.model.llm;
   return async (plan, task, settings, signal) => {
     const exemplar =
       exemplars.length === 0 ? undefined : exemplars[plan.rng.split('exemplar', plan.row).int(exemplars.length)];
@@ -680,24 +688,24 @@ export class RowStatistics {
 /** What is shown of the episodes of any job. */
 export function episodeFacts(statistics: RowStatistics, budget: Budget, stoppedBy: string | null): Fact[] {
   const { episodes, steps, success, abstained, failed, outcomes, retried, faults, recovered, cost } = statistics.counts;
-  return [
+  const facts: (Fact | false)[] = [
     ['episodes', `${formatCount(episodes)}, ${formatCount(steps)} turns of the agent`],
     ['success', success === null ? 'no episode was judged' : formatShare(success)],
     ['outcomes', outcomesText(outcomes)],
-    ...(abstained > 0 ? [['without a reward', formatCount(abstained)] as const] : []),
-    ...(Object.keys(retried).length > 0 ? [['tried again', outcomesText(retried)] as const] : []),
-    ...(Object.keys(failed).length > 0 ? [['failed', formatCounts(failed)] as const] : []),
-    ...(faults === undefined
-      ? []
-      : ([
-          ['faults', formatCounts(faults)],
-          ['recovered rightly', recovered!.of === 0 ? 'nothing to recover from' : formatShare(recovered!)],
-        ] as const)),
+    abstained > 0 && ['without a reward', formatCount(abstained)],
+    Object.keys(retried).length > 0 && ['tried again', outcomesText(retried)],
+    Object.keys(failed).length > 0 && ['failed', formatCounts(failed)],
+    faults !== undefined && ['faults', formatCounts(faults)],
+    recovered !== undefined && [
+      'recovered rightly',
+      recovered.of === 0 ? 'nothing to recover from' : formatShare(recovered),
+    ],
     ...Object.entries(statistics.failedFor).map(([code, message]): Fact => [`  ${code}`, message]),
-    ...(cost.calls > 0 ? [['cost of episodes', costText(cost)] as const] : []),
+    cost.calls > 0 && ['cost of episodes', costText(cost)],
     ...spendingFacts(budget),
-    ...(stoppedBy === null ? [] : [['stopped by', `the budget of ${stoppedBy}`] as const]),
+    stoppedBy !== null && ['stopped by', `the budget of ${stoppedBy}`],
   ];
+  return facts.filter((fact) => fact !== false);
 }
 
 /** `1.2 k calls, 3.4 M tokens, cost 0.257` */
