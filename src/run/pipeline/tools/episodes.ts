@@ -123,7 +123,8 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
     const found = sealedText({ format: 'reverie-deficits/1', domain: domain.id, deficits });
     await writeFileAtomic(join(out, 'deficits.json'), found);
     const isWritten = gates.unwritten === undefined;
-    const { data, quality, rejected, datasets } = await makeDatasets(context, parts, judged, isWritten);
+    const { data } = judged;
+    const { quality, rejected, datasets } = await makeDatasets(context, parts, judged, isWritten);
     if (isWritten && config.synth.earlyExperience.counterfactuals > 0)
       datasets.push(await makeEarlyExperience(context, parts, data));
     const { spent, spentBy } = budget;

@@ -49,7 +49,16 @@ import type { JobContext } from '../../job.js';
 import { layered, type ToolsScenario } from '../../scenario.js';
 import { digestOf, requireInput } from '../inputs.js';
 import { readEpisodes } from './gates.js';
-import { agentOf, episodeSettings, lanes, makeResponder, rowsHere, type ToolsParts, textViewOf } from './rows.js';
+import {
+  agentOf,
+  episodeSettings,
+  lanes,
+  makeResponder,
+  rowsHere,
+  type ToolsParts,
+  textViewOf,
+  withoutFaults,
+} from './rows.js';
 
 /** Real episodes in a training, by whom and of what. */
 interface Gathering {
@@ -75,15 +84,13 @@ class GatheredRecords<G extends Gathering = Gathering> {
     time: number,
   ): Promise<Pick<Gathered, 'episodes' | 'steps' | 'wins' | 'agent'>> {
     const { context, parts, tasks, gathered } = this.given;
-    const { scenario, signal, seed, progress } = context;
+    const { signal, seed, progress } = context;
     const { episodes } = this.section;
     if (this.records.length === 0) await this.reread(Math.min(time, gathered));
     const root = Rng.fromSeed(seed).split('gather');
     const order = root.permutation(tasks.length);
-    // Records show the world without faults.
-    const plain = { ...scenario, config: { ...scenario.config, faults: undefined } };
     const run = await rowsHere(
-      { ...context, scenario: plain },
+      { seed, scenario: withoutFaults(context.scenario) },
       { ...parts, agent },
       { source: 'real', responder: realResponder(parts.domain) },
     );
@@ -246,7 +253,7 @@ export class RecordedDream extends GatheredRecords<Gathering & { readonly policy
       await ensureFolder(folder);
       const settings = backendSettings(routerBackends.get(name), model);
       const rng = Rng.fromSeed(seed).split('fit', name, time);
-      const phase = (label: string, total: number | null, unit?: string) => progress.phase(label, total, unit);
+      const { phase } = progress;
       const fitted = await fitBackend({ domain, episodes, steps, settings, folder, rng, signal, phase });
       made.push(`${name}: ${fitted.about}${fitted.isReady ? '' : ' (not good enough yet, and left out)'}`);
       const backends = model.backends.filter((one) => fitted.isReady || one !== name);
@@ -475,7 +482,7 @@ export async function fitBackendJob(context: JobContext<ToolsScenario>) {
     const learn = await entry.fit();
     const episodes: EpisodeRecord[] = [];
     for await (const episode of readEpisodes(data)) episodes.push(episode);
-    const { onProgress, end } = fitBars((name, total, unit) => progress.phase(name, total, unit));
+    const { onProgress, end } = fitBars(progress.phase);
     const rng = Rng.fromSeed(seed).split('fit', entry.name);
     const fitted = await learn({ domain, episodes, work, out: model, signal, settings, rng, onProgress });
     end();

@@ -257,6 +257,11 @@ export function remarkOn(who: string): string {
   return `${who} chooses among admissible commands: its success is not that of an agent that writes its own.`;
 }
 
+/** Whether a backend asks a language model. */
+export function needsModel(backend: string): boolean {
+  return routerBackends.get(backend).needs?.includes('model') === true;
+}
+
 /** Who answers calls as the scenario's section `model` says. @throws SCENARIO_UNFIT, and what its models throw */
 export async function makeResponder(
   { model: config }: Pick<ToolsScenarioConfig, 'model'>,
@@ -265,8 +270,7 @@ export async function makeResponder(
   cast: Cast,
   place: Pick<RouterParts, 'folder' | 'device'>,
 ): Promise<Responder> {
-  const needsModel = config.backends.some((name) => routerBackends.get(name).needs?.includes('model') === true);
-  const model = needsModel ? await cast.modelIfAny('world') : undefined;
+  const model = config.backends.some(needsModel) ? await cast.modelIfAny('world') : undefined;
   const real = isReal(domain) ? realResponder(domain) : undefined;
   // Records of which no state is known can be shown to a model, and never be replayed.
   const hasStates = domain.rules !== undefined && index.size > 0;

@@ -176,7 +176,7 @@ function trainingOf(
     ports: {
       signal,
       checkpoint,
-      phase: (label, total, unit) => bars.phase(label, total, unit),
+      phase: bars.phase,
       tell: (event) => metrics.write(event),
       warn: log,
     },
