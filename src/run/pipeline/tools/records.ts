@@ -45,7 +45,7 @@ import { backendSettings } from '../../../worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
 import { digest, toolsSet } from '../../evaluation-set.js';
 import { formatCount, formatPercent } from '../../format.js';
-import type { JobContext } from '../../job.js';
+import { closedOnFailure, type JobContext } from '../../job.js';
 import { layered, type ToolsScenario } from '../../scenario.js';
 import { digestOf, requireInput } from '../inputs.js';
 import { readEpisodes } from './gates.js';
@@ -352,10 +352,12 @@ export class RecordedValues extends GatheredRecords implements TextValues {
     const { epochs = 20, lr = 2e-3 } = train.value ?? {};
     const bar = context.progress.phase('value model', epochs, 'epochs');
     const rng = Rng.fromSeed(context.seed).split('values', 'fit');
-    await fitValues(model, episodes, { epochs, lr, gamma: rl.gamma }, rng, (error) => {
+    const settings = { epochs, lr, gamma: rl.gamma };
+    const onEpoch = (error: number) => {
       context.signal.throwIfAborted();
       bar.advance(1, `error ${error.toFixed(4)}`);
-    });
+    };
+    await closedOnFailure(model, () => fitValues(model, episodes, settings, rng, onEpoch));
     bar.end();
     const situations = episodes.flatMap(({ steps }) =>
       steps.flatMap((step) => ('situation' in step ? [step.situation] : [])),
