@@ -157,8 +157,8 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
     return { job: 'worker', ...counts };
   } finally {
     await within(FAREWELL_MS, worker.close(true));
-    await jobs.close();
     await queue.close();
+    await jobs.close();
     remove();
   }
 }

@@ -3,11 +3,14 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
+import { reverieError } from '../../../src/core/errors.js';
+import { ServedModel } from '../../../src/llm/served-model.js';
 import { ExperienceStore } from '../../../src/replay/experience/store.js';
 import type { JobContext } from '../../../src/run/job.js';
 import { launch } from '../../../src/run/launch.js';
 import { synthEpisodesJob } from '../../../src/run/pipeline/tools/episodes.js';
 import { makeParts } from '../../../src/run/pipeline/tools/rows.js';
+import { RowQueue } from '../../../src/run/queue/redis-queue.js';
 import { loadToolsScenario, type ToolsScenario } from '../../../src/run/scenario.js';
 import { temporaryFolder } from '../../temporary-folder.js';
 import { recordingStream } from '../streams.js';
@@ -38,6 +41,17 @@ it('keeps the replies that an earlier process of the run paid for where a role h
   vi.unstubAllEnvs();
   await expect(parts()).rejects.toMatchObject({ code: 'SETTING_INVALID' });
   expect(existsSync(join(out, 'cache'))).toBe(true);
+});
+
+it('closes its queue and its world though replies cannot be made durable', async () => {
+  const queue = { close: vi.fn() };
+  vi.spyOn(RowQueue, 'open').mockResolvedValue(queue as never);
+  vi.spyOn(ServedModel.prototype, 'close').mockRejectedValue(reverieError('STORAGE_FULL', { path: 'cache' }));
+  const world = vi.spyOn(ExperienceStore.prototype, 'close');
+  const set = [...QUICK, ...LLM, 'user.kind=llm', 'reward.mustFail.enabled=false', 'reward.mustSucceed.enabled=false'];
+  const job = launch('synth', { ...given, set, queue: 'redis://127.0.0.1:9/x', out: join(folder, 'full') });
+  await expect(job).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+  expect([queue.close.mock.calls.length, world.mock.calls.length]).toEqual([1, 1]);
 });
 
 it('leaves no half of a file of episodes where the job fails once all rows are there', async () => {

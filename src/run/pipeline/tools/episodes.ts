@@ -70,8 +70,8 @@ export async function synthEpisodesJob(context: Context) {
     parts = await makeParts(context);
     return await madeEpisodes(context, parts, queue);
   } finally {
-    await parts?.close();
     await queue?.close();
+    await parts?.close();
   }
 }
 

@@ -107,9 +107,10 @@ export async function makeParts({ scenario, out, log, device, real, dreamsLater 
   const cacheFolder = config.cache === null ? join(out, 'cache') : resolve(folder, config.cache);
   const cast = new ModelCast(config, { cacheFolder, folder, budget });
   let world: ToolsWorld | undefined;
+  // Last what may not become durable.
   const close = async () => {
-    await cast.close();
     await world?.close();
+    await cast.close();
   };
   try {
     world = await makeWorld({ scenario, log, device, real, dreamsLater }, cast, join(out, 'experience'));
@@ -135,8 +136,8 @@ export async function makeWorld(
   const store = { ...config.experience, folder: dreamsLater ? undefined : kept };
   const experience = await closedOnFailure(domain, () => ExperienceStore.open(store));
   const close = async () => {
-    await experience.close();
     domain.close();
+    await experience.close();
   };
   return closedOnFailure({ close }, async () => {
     await remember(experience, domain, { config, folder }, log);
