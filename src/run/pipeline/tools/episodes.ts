@@ -42,7 +42,6 @@ import {
   taskStage,
 } from './gates.js';
 import {
-  type EpisodeRows,
   episodeFacts,
   episodeRows,
   episodesSet,
@@ -98,7 +97,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   let [done, trouble]: [number, string | undefined] = [0, undefined];
   const tell = () => phase.set(done, [noteOf(statistics, judged, runner?.note), trouble].filter(Boolean).join(' · '));
   const told = { tasks: added, withheld: gates.unrewarded ?? null, versions: versionsOf(parts, judge) };
-  const runner = await runnerOf(context, parts, told, queue, () => tell());
+  const runner = await runnerOf(context, parts, told, queue, tell);
   const produced = episodeRows(context, parts, {
     ...{ source: 'synthetic', responder, tasks, withheld: gates.unrewarded, judge: judge?.decide, runner },
     observe: (row) => {
@@ -481,7 +480,10 @@ function loggedMessage(message: Message): JsonObject {
   return isError ? { ...openAiMessage(message), is_error: true } : openAiMessage(message);
 }
 
-async function* linesOf({ journal }: EpisodeRows, form: (record: EpisodeRecord) => object): AsyncGenerator<Uint8Array> {
+async function* linesOf(
+  { journal }: Awaited<ReturnType<typeof episodeRows>>,
+  form: (record: EpisodeRecord) => object,
+): AsyncGenerator<Uint8Array> {
   for (const row of journal.rows) {
     const value = await journal.read(row);
     if (!isFailed(value)) yield Buffer.from(`${JSON.stringify(form(value))}\n`);

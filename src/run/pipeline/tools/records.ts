@@ -79,10 +79,7 @@ class GatheredRecords<G extends Gathering = Gathering> {
   constructor(protected readonly given: G) {}
 
   /** Runs and keeps the episodes of one time; tasks come in an order of their own, all of them before any comes again. */
-  protected async gatherBy(
-    agent: ToolsPolicy,
-    time: number,
-  ): Promise<Pick<Gathered, 'episodes' | 'steps' | 'wins' | 'agent'>> {
+  protected async gatherBy(agent: ToolsPolicy, time: number) {
     const { context, parts, tasks, gathered } = this.given;
     const { signal, seed, progress } = context;
     const { episodes } = this.section;
@@ -101,7 +98,7 @@ class GatheredRecords<G extends Gathering = Gathering> {
       const plan = planRow(row, { seed: root.split('rows').uint32(), groupSize: 1, branchAt: 0 });
       const task = tasks[order[row % tasks.length]];
       made.push(await run({ plan, task }, signal));
-      phase.advance(1);
+      phase.advance();
     }
     phase.end();
     await writeRecords(this.fileOf(time), made);

@@ -38,13 +38,7 @@ import { RandomAgent, ReferenceAgent } from '../../../synth/episodes/agents/base
 import { ExplorerAgent } from '../../../synth/episodes/agents/explorer-agent.js';
 import { LlmAgent } from '../../../synth/episodes/agents/llm-agent.js';
 import { ScriptedAgent } from '../../../synth/episodes/agents/scripted-agent.js';
-import {
-  type FailedRow,
-  isFailed,
-  produceRows,
-  RowJournal,
-  type RowsOutcome,
-} from '../../../synth/episodes/produce-rows.js';
+import { type FailedRow, isFailed, produceRows, RowJournal } from '../../../synth/episodes/produce-rows.js';
 import {
   attempted,
   type EpisodeSettings,
@@ -318,11 +312,8 @@ export class ModelCast {
 
   /** How the last request to a server failed, while none has succeeded since; undefined where all is well. */
   get trouble(): string | undefined {
-    for (const model of this.made) {
-      const { problem } = model.stats();
-      if (problem !== undefined) return `waiting for ${problem}`;
-    }
-    return undefined;
+    const [problem] = this.made.flatMap((model) => model.stats().problem ?? []);
+    return problem && `waiting for ${problem}`;
   }
 
   private async make(config: LlmConfig): Promise<ServedModel> {
@@ -361,9 +352,9 @@ export interface RowRunner {
   /** Rows under way at once. */
   readonly concurrency: number;
   /** For the progress bar; may be empty. */
-  readonly note: string;
+  readonly note?: string;
   /** Called for each row that is durable, and known to all that may depend on it. */
-  known(row: number): void;
+  known?(row: number): void;
   close(): Promise<void>;
 }
 
@@ -436,20 +427,12 @@ interface RowsSettings extends RowSettings {
   readonly onProgress: (done: number, trouble: string | undefined) => void;
 }
 
-export interface EpisodeRows extends RowsOutcome {
-  readonly journal: RowJournal<EpisodeRecord | FailedRow>;
-}
-
 /** Episodes wait for models most of the time. */
 const DEFAULT_CONCURRENCY = 32;
 const BEAT_MS = 2000;
 
 /** Runs what the journal lacks. The caller closes the journal. Throws as `produceRows`; EPISODES_ALL_FAILED. */
-export async function episodeRows(
-  context: JobContext<ToolsScenario>,
-  parts: ToolsParts,
-  settings: RowsSettings,
-): Promise<EpisodeRows> {
+export async function episodeRows(context: JobContext<ToolsScenario>, parts: ToolsParts, settings: RowsSettings) {
   const { seed, workers, device, signal, out, scenario, metrics, resume } = context;
   const { synth, experience, model, tasks: section } = scenario.config;
   const { episodes: rows, groupSize, branchAt } = synth;
@@ -500,7 +483,7 @@ export async function episodeRows(
           : { task: value.task, reward: value.return };
         curriculum?.observe(row, { task, reward });
         if (isEnriched && !isFailed(value)) await parts.experience.add(episodeSteps(value));
-        runner?.known(row);
+        runner?.known?.(row);
         settings.observe(value);
       },
     });
