@@ -91,7 +91,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   if (unfit.length > SHOWN_DEFECTS) log(`And ${unfit.length - SHOWN_DEFECTS} more: see reverie audit --tasks.`);
   const statistics = new RowStatistics();
   const ledger = new DeficitLedger();
-  const talked = new UserBehaviour();
+  const simulatedUsers = new UserBehaviour();
   const judged = new JudgedRows(context, domain);
   const phase = progress.phase('run', config.synth.episodes, 'episodes');
   let [done, trouble]: [number, string | undefined] = [0, undefined];
@@ -105,7 +105,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
       statistics.add(row, kept);
       if (!isFailed(row)) {
         ledger.add(kept ?? row);
-        if (row.outcome.kind !== 'failed_by_user') talked.add(row.messages);
+        if (row.outcome.kind !== 'failed_by_user') simulatedUsers.add(row.messages);
       }
     },
     onProgress: (...now) => {
@@ -141,7 +141,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
       ...(added.length > 0 ? [['new tasks', formatCount(added.length)] as const] : []),
       ...datasets.map((path): Fact => ['dataset', path]),
     ];
-    const users = behaviourTable(talked, await recordedUsers(context, domain));
+    const users = behaviourTable(simulatedUsers, await recordedUsers(context, domain));
     const tables = [...checkTable(statistics), ...deficitTable(deficits), ...taskTable(statistics), ...users];
     const shown = await episodesReport(config.name, facts, tables, gates, data);
     return {

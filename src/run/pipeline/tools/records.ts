@@ -414,11 +414,10 @@ export async function compareValues(
   gamma: number,
   rng: Rng,
 ): Promise<Comparison> {
-  const returns = ({ steps }: ValuedEpisode) =>
-    returnsOf(
-      steps.map(({ reward }) => reward),
-      gamma,
-    );
+  const returns = ({ steps }: ValuedEpisode) => {
+    const rewards = steps.map(({ reward }) => reward);
+    return returnsOf(rewards, gamma);
+  };
   const known = used.flatMap((episode) => returns(episode).filter((_, t) => isKnown(episode.steps[t])));
   const constant = mean(known);
   const values = await recordedValues(model, heldOut);
