@@ -80,7 +80,7 @@ async function needsOf(job: string, { config, folder }: Scenario, inputs: JobInp
 /** By family of worlds. */
 const NEEDS: Readonly<Record<string, typeof needsOf>> = { vector: needsOf };
 
-export interface SettledDevice {
+interface SettledDevice {
   /** Undefined: the processor, by ONNX Runtime. */
   readonly device?: RunDevice;
   /** What was decided, and why, where that was not asked for. */

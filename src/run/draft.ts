@@ -48,7 +48,7 @@ type DraftResult = Awaited<ReturnType<typeof keep>>;
 
 /**
  * Writes the domain, a scenario and `draft.json`; of a domain that was refused `draft.json` alone.
- * @throws DRAFT_UNUSABLE, OUTPUT_EXISTS, SETTING_INVALID, FLAG_INVALID, DRAFT_UNUSABLE, and what the model's server throws
+ * @throws DRAFT_UNUSABLE, OUTPUT_EXISTS, SETTING_INVALID, FLAG_INVALID, and what the model's server throws
  */
 export async function draftInto(folder: string, options: DraftOptions): Promise<DraftResult> {
   const into = options.into && (await domainToFill(folder, options.into));

@@ -18,7 +18,7 @@ import { heldOut, type Induction, induce, type Trial, tryRules } from '../synth/
 import { type ProposedTask, proposeTasks } from '../synth/induction/proposed-tasks.js';
 import { quoted } from './format.js';
 import { terminalTable } from './report.js';
-import { SCENARIO_FILE, savedScenario } from './run-folder.js';
+import { jsonText, SCENARIO_FILE, savedScenario } from './run-folder.js';
 import { loadToolsScenario } from './scenario.js';
 
 const YAML_STYLE = { lineWidth: 120, aliasDuplicateObjects: false } as const;
@@ -46,8 +46,8 @@ export async function induceDomain(
   const proposed = proposeTasks(induction, beside);
   const files = {
     'rules.yaml': rulesText(induction, kept),
-    'state.json': json(induction.state),
-    'state.schema.json': json(induction.schema),
+    'state.json': jsonText(induction.state),
+    'state.schema.json': jsonText(induction.schema),
     'tasks.yaml': tasksText(proposed),
     'scenario.yaml': scenarioText(folder, logs),
   };
@@ -127,10 +127,6 @@ function scenarioText(folder: string, logs: readonly string[]): string {
   return stringify(scenario, YAML_STYLE);
 }
 
-function json(value: unknown): string {
-  return `${JSON.stringify(value, null, 2)}\n`;
-}
-
 /** What was found, for people. */
 export function inductionText(result: InduceResult): string {
   const { folder, conversations, calls, tools, unexplained, tasks, written, kept } = result;
@@ -194,7 +190,7 @@ export async function induceScenarioOperators(
     const found = induceRecorded(steps, domain);
     if (found.from.transitions === 0) throw noCalls(logs, reference);
     const file = resolve(operators);
-    await writeFileAtomic(file, json(found));
+    await writeFileAtomic(file, jsonText(found));
     const actions = (of: readonly { readonly action: string }[]) => of.map(({ action }) => action);
     return {
       ...{ file, episodes: read.reduce((sum, { episodes }) => sum + episodes.length, 0), ...found.from },

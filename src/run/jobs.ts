@@ -7,13 +7,13 @@ import type { AnyScenario } from './scenario.js';
 
 type Job = (context: never) => Promise<JobResult>;
 
-const realEpisodes = () => import('./pipeline/tools/episodes.js');
+const episodes = () => import('./pipeline/tools/episodes.js');
 const fidelity = () => import('./pipeline/fidelity.js');
 
 const JOBS = {
   collect: {
     vector: async () => (await import('./pipeline/collect.js')).collectJob,
-    tools: async () => (await realEpisodes()).collectEpisodesJob,
+    tools: async () => (await episodes()).collectEpisodesJob,
   },
   fit: {
     vector: async () => (await import('./pipeline/fit.js')).fitJob,
@@ -21,7 +21,7 @@ const JOBS = {
   },
   synth: {
     vector: async () => (await import('./pipeline/synth.js')).synthJob,
-    tools: async () => (await import('./pipeline/tools/episodes.js')).synthEpisodesJob,
+    tools: async () => (await episodes()).synthEpisodesJob,
   },
   train: {
     vector: async () => (await import('./pipeline/train.js')).trainJob,
@@ -29,7 +29,7 @@ const JOBS = {
   },
   eval: {
     vector: async () => (await import('./pipeline/collect.js')).evalJob,
-    tools: async () => (await realEpisodes()).evalEpisodesJob,
+    tools: async () => (await episodes()).evalEpisodesJob,
   },
   fidelity: {
     vector: async () => (await fidelity()).vectorFidelityJob,

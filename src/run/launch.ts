@@ -9,7 +9,7 @@ import { isToolsScenario, wrongFamily } from '../kinds/registry.js';
 import { sameDevice, settleDevice } from './device.js';
 import { quoted } from './format.js';
 import { listenForInterrupt, RunInterrupted } from './interrupt.js';
-import type { DeviceFlags, JobContext, JobInputs, JobResult } from './job.js';
+import { closedOnFailure, type DeviceFlags, type JobContext, type JobInputs, type JobResult } from './job.js';
 import { type Jobs, jobFor, requireUsed } from './jobs.js';
 import { MetricsWriter } from './metrics.js';
 import { makeProgress } from './progress.js';
@@ -134,15 +134,12 @@ async function reopened(name: string, options: LaunchOptions) {
   if (options.queue !== undefined) requireQueueable(options.queue, adjusted);
   const place = await sameDevice(record.device);
   const unlock = lockFolder(out);
-  try {
+  return closedOnFailure({ close: unlock }, async () => {
     // Once more, now that no other process can end it.
     await resumableRun(out, name);
     await writeRunRecord(out, { ...record, status: 'running' });
     return { scenario: adjusted, out, record, place, unlock };
-  } catch (error) {
-    unlock();
-    throw error;
-  }
+  });
 }
 
 async function chosenScenario(options: LaunchOptions, inputs: JobInputs): Promise<AnyScenario> {
@@ -177,10 +174,8 @@ function requireQueueable(url: string, scenario: AnyScenario): void {
   parseQueueUrl(url);
   const { family, config } = scenario;
   if (!isToolsScenario(scenario)) throw wrongFamily(config.name, family, 'tools');
-  if (config.plugins !== undefined) {
-    const problem = "workers of a queue run no modules of others' scenarios";
-    throw queueUnsuited('plugins', problem);
-  }
+  if (config.plugins !== undefined)
+    throw queueUnsuited('plugins', "workers of a queue run no modules of others' scenarios");
   const { experience, model } = scenario.config;
   if (experience.enrich === 'never' || model.llm.retrieval.sources !== 'both') return;
   throw queueUnsuited(

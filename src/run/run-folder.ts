@@ -8,7 +8,7 @@ import { describeIssues, reverieError } from '../core/errors.js';
 import { ensureFolder, isLockFile, lockFolder, openSealed, storageError, writeFileAtomic } from '../core/files.js';
 import { runDeviceSchema } from './device.js';
 import { quoted } from './format.js';
-import type { JobInputs, JobResult } from './job.js';
+import { closedOnFailure, type JobInputs, type JobResult } from './job.js';
 import { type AnyScenario, reviveScenario } from './scenario.js';
 import { checkAgainst } from './schema-check.js';
 
@@ -47,17 +47,14 @@ export async function createRun(folder: string, record: RunRecord, scenario: Any
   requireFree(folder);
   await ensureFolder(folder);
   const unlock = lockFolder(folder);
-  try {
+  return closedOnFailure({ close: unlock }, async () => {
     // Once more, now that no other process can begin a run here.
     requireFree(folder);
     await rm(join(folder, METRICS_FILE), { force: true });
     await writeFileAtomic(join(folder, SCENARIO_FILE), jsonText(scenario));
     await writeRunRecord(folder, record);
     return unlock;
-  } catch (error) {
-    unlock();
-    throw error;
-  }
+  });
 }
 
 export async function writeRunRecord(folder: string, record: RunRecord): Promise<void> {
@@ -153,6 +150,7 @@ function readJson(file: string): unknown {
   }
 }
 
-function jsonText(value: unknown): string {
+/** As files are written that people read. */
+export function jsonText(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }

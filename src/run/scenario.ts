@@ -46,7 +46,7 @@ export async function loadToolsScenario(reference: string, options: ScenarioOpti
 
 /**
  * Loads a scenario of any kind.
- * @throws SCENARIO_NOT_FOUND, UNKNOWN_KEY, SCENARIO_INVALID, NAME_UNKNOWN, FLAG_INVALID, NAME_UNKNOWN
+ * @throws SCENARIO_NOT_FOUND, UNKNOWN_KEY, SCENARIO_INVALID, NAME_UNKNOWN, FLAG_INVALID
  */
 export async function loadAnyScenario(reference: string, options: ScenarioOptions = {}): Promise<AnyScenario> {
   const file = scenarioFile(reference);

@@ -129,9 +129,10 @@ export class RowCoordinator implements RowRunner {
     const reservation = await this.options.budget.reserve(NO_COST);
     let spent = NO_COST;
     try {
+      const payload = await packParcel(message);
+      // From here on a stop finds the call.
       signal.throwIfAborted();
       this.ids.set(plan.row, id);
-      const payload = await packParcel(message);
       const outcome = await new Promise<Outcome>((resolve, reject) => {
         this.calls.set(id, { payload, resolve, reject });
         this.attempt(() => this.enqueue(id));

@@ -202,7 +202,6 @@ interface Asked {
 
 export class ThreadedRows implements RowRunner {
   readonly concurrency: number;
-  readonly note = '';
   private readonly pool: WorkerPool;
   private readonly folder = temporaryFolder('rows');
   private readonly job: Uint8Array;
@@ -230,8 +229,6 @@ export class ThreadedRows implements RowRunner {
       if (this.waiting.length === 0) setImmediate(() => this.send());
       this.waiting.push({ input: { row, task: task.id }, signal, resolve, reject });
     });
-
-  known(): void {}
 
   async close(): Promise<void> {
     await this.pool.close();

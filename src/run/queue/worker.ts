@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Job } from 'bullmq';
-import { addCosts, NO_COST, subtractCosts } from '../../core/cost.js';
+import { addCosts, type Cost, NO_COST, subtractCosts } from '../../core/cost.js';
 import { packError, ReverieError, reverieError } from '../../core/errors.js';
 import { temporaryFolder } from '../../core/files.js';
 import { toolsScenario } from '../../kinds/registry.js';
@@ -84,8 +84,8 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
     if (spent.calls > 0) parts.push(`${formatCount(spent.calls)} calls`);
     phase.set(counts.rows, parts.join(' · '));
   };
-  const noteOf = (job: string) => {
-    const spent = jobs.spent(job);
+  const noteOf = (job: WorkerJob | undefined) => {
+    const spent = job === undefined ? NO_COST : newlySpent(job);
     counts.spent = addCosts(counts.spent, spent);
     return { spent };
   };
@@ -102,20 +102,17 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
   const runItem = async (item: Job, token: string | undefined): Promise<string> => {
     underway++;
     tell();
-    let job = '';
+    let job: WorkerJob | undefined;
     try {
       const what = `rollout ${item.id}`;
-      const data = checkedMessage(item.data, itemSchema, what);
-      ({ job } = data);
-      const message = await openParcel(Buffer.from(data.payload, 'base64'), rowSchema, what);
-      const ready = await jobs.ready(job).catch((error) => {
+      const { job: id, payload } = checkedMessage(item.data, itemSchema, what);
+      const message = await openParcel(Buffer.from(payload, 'base64'), rowSchema, what);
+      job = await jobs.ready(id).catch((error) => {
         if (!(error instanceof ReverieError && error.code === 'QUEUE_JOB_UNKNOWN')) refusal.abort(error);
         throw error;
       });
-      ready.underway++;
-      const record = await ready.run(message, what, late.signal).finally(() => {
-        ready.underway--;
-      });
+      job.underway++;
+      const record = await job.run(message, what, late.signal);
       if (await queue.put('result', item.id!, await packParcel(record))) counts.rows++;
       return JSON.stringify(noteOf(job));
     } catch (error) {
@@ -128,6 +125,8 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
       throw failure;
     } finally {
       underway--;
+      // Not before its costs are told.
+      if (job !== undefined) job.underway--;
       busyAt = Date.now();
       tell();
     }
@@ -158,8 +157,8 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
     return { job: 'worker', ...counts };
   } finally {
     await within(FAREWELL_MS, worker.close(true));
-    await jobs.close();
     await queue.close();
+    await jobs.close();
     remove();
   }
 }
@@ -180,6 +179,13 @@ export async function workUntilInterrupted(
     interrupt.dispose();
     progress.close();
   }
+}
+
+/** What the job's rows spent here since this was last asked. */
+function newlySpent(job: WorkerJob): Cost {
+  const spent = subtractCosts(job.parts.budget.spent, job.reported);
+  job.reported = job.parts.budget.spent;
+  return spent;
 }
 
 /** Jobs whose parts are kept at once. */
@@ -205,15 +211,6 @@ class WorkerJobs {
     this.jobs.set(id, ready);
     ready.catch(() => this.jobs.delete(id));
     return ready;
-  }
-
-  /** What the job's rows spent here since this was last asked. */
-  spent(id: string) {
-    const job = this.made.get(id);
-    if (job === undefined) return NO_COST;
-    const spent = subtractCosts(job.parts.budget.spent, job.reported);
-    job.reported = job.parts.budget.spent;
-    return spent;
   }
 
   async close(): Promise<void> {

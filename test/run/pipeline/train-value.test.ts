@@ -2,7 +2,8 @@
 // learns from it without another step; and a model that knows no more than a constant, which is not learned from.
 
 import { readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { TextValueModel } from '../../../src/rl/text/text-learner.js';
 import type { TextTrainResult } from '../../../src/run/pipeline/tools/train-policy.js';
 import { atticScenario, POLICY_FILES } from './attic-scenario.js';
 
@@ -36,6 +37,18 @@ it('learns from what recorded choices came to, and steps nothing but what it gat
   const [before, after] = [trained.evaluations[0], trained.evaluations.at(-1)!];
   expect(after.meanLength).toBeLessThan(before.meanLength);
   expect(readFileSync(trained.report, 'utf8')).toContain('skill over a constant');
+});
+
+it('closes a model that is stopped as it is fitted', async () => {
+  const close = vi.spyOn(TextValueModel.prototype, 'close');
+  const { make } = TextValueModel;
+  vi.spyOn(TextValueModel, 'make').mockImplementationOnce(async (...given) => {
+    process.emit('SIGINT');
+    return make.apply(TextValueModel, given);
+  });
+  await expect(run('train', 'fitting')).rejects.toMatchObject({ name: 'RunInterrupted' });
+  expect(close).toHaveBeenCalledTimes(1);
+  vi.restoreAllMocks();
 });
 
 it('goes on to the same bytes', async () => {

@@ -197,6 +197,16 @@ describe('a coordinator', () => {
     while ((await counts()).completed > 0) await new Promise((resolve) => setImmediate(resolve));
   });
 
+  it('does not wait for a row that was begun just before the stop', async () => {
+    await begin();
+    const made = run(0);
+    // Within this turn of the event loop, in which no row is packed yet.
+    for (let i = 0; i < 50; i++) await Promise.resolve();
+    stop.abort(new Error('enough'));
+    await expect(made).rejects.toThrow('enough');
+    expect(await counts()).toMatchObject({ waiting: 0, active: 0 });
+  }, 10_000);
+
   it('requests rows again, and describes their job again, where Redis has lost everything', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     try {

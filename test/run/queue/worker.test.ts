@@ -3,7 +3,7 @@
 import { appendFileSync, cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { Budget } from '../../../src/llm/budget.js';
 import { taskStage } from '../../../src/run/pipeline/tools/gates.js';
@@ -82,8 +82,7 @@ async function described(scenario: ToolsScenario, name: string) {
   }
 }
 
-function coordinate(description: JobDescription): Promise<RowCoordinator> {
-  const budget = new Budget({});
+function coordinate(description: JobDescription, budget = new Budget({})): Promise<RowCoordinator> {
   return RowCoordinator.begin({ queue, description, budget, window: 0, log: () => {}, onTick: () => {} });
 }
 
@@ -168,6 +167,41 @@ describe('a worker', () => {
     await expect(changed).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
     over.abort(new Error('over'));
     await coordinator.close();
+  });
+
+  it('says what a row cost, though other jobs came before the row was kept', async () => {
+    const { description, task } = await described(await loadToolsScenario('helpdesk', { set: asked() }), 'costly');
+    const [stop, over, budget] = [new AbortController(), new AbortController(), new Budget({})];
+    let release = () => {};
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let isHeld = false;
+    const { put } = RowQueue.prototype;
+    vi.spyOn(RowQueue.prototype, 'put').mockImplementation(async function (this: RowQueue, kind, ...given) {
+      if (kind === 'result' && !isHeld) {
+        isHeld = true;
+        await isReleased;
+      }
+      return put.call(this, kind, ...given);
+    });
+    const ended = working(stop.signal);
+    const coordinators = [await coordinate(description, budget)];
+    const row = coordinators[0].run(planned(task, 0), over.signal);
+    await vi.waitFor(() => expect(isHeld).toBe(true), 20_000);
+    // One more than a worker keeps.
+    for (const run of ['1', '2', '3', '4']) {
+      const other = await coordinate({ ...description, run: run.repeat(64) });
+      coordinators.push(other);
+      await other.run(planned(task, 0), over.signal);
+    }
+    release();
+    await row;
+    expect(budget.spent.calls).toBeGreaterThan(0);
+    vi.restoreAllMocks();
+    stop.abort();
+    await ended;
+    for (const coordinator of coordinators) await coordinator.close();
   });
 
   it('gives back what it cannot end in time when it is asked to stop', async () => {

@@ -2,7 +2,7 @@
 // came of them. Each stage keeps what it did in the run's folder, so that a run that was stopped resumes where it was. And `reverie collect`
 // and `reverie eval`: episodes in the domain's exact rules, kept as they were, and as logs in OpenAI's form, for `experience.logs`.
 
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { JsonObject } from '../../../core/canonical-json.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../../../core/files.js';
 import type { Block, Fact, Report, TranscriptLine } from '../../../core/report.js';
@@ -13,7 +13,7 @@ import { outcomeText } from '../../../env/tools/outcome.js';
 import { type Prediction, STATE_CHECKS } from '../../../env/tools/prediction.js';
 import { elsewhere, realResponder } from '../../../env/tools/rules-responder.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
+import type { TextLearner } from '../../../rl/text/text-learner.js';
 import { earlyExperience } from '../../../synth/early-experience/early-experience.js';
 import { isFailed } from '../../../synth/episodes/produce-rows.js';
 import { pictureKeeper } from '../../../synth/episodes/run-episode.js';
@@ -24,7 +24,7 @@ import { behaviourTable, UserBehaviour } from '../../../synth/signals/user-behav
 import { lintTasks } from '../../../synth/tasks/lint-tasks.js';
 import { TextPolicyAgent } from '../../../training/text-play.js';
 import { formatCount, formatCounts, formatPercent } from '../../format.js';
-import type { JobContext } from '../../job.js';
+import { closedOnFailure, type JobContext } from '../../job.js';
 import { RowCoordinator } from '../../queue/coordinator.js';
 import { RowQueue } from '../../queue/redis-queue.js';
 import { describedJob, type JobFacts, ThreadedRows, versionsOf } from '../../queue/row-job.js';
@@ -42,7 +42,6 @@ import {
   taskStage,
 } from './gates.js';
 import {
-  type EpisodeRows,
   episodeFacts,
   episodeRows,
   episodesSet,
@@ -50,17 +49,19 @@ import {
   makeParts,
   type RowRunner,
   RowStatistics,
+  recordedEpisodes,
   remarkOn,
   type ToolsParts,
   textViewOf,
+  withoutFaults,
 } from './rows.js';
 import { openTextLearner } from './train-policy.js';
 
 type Context = JobContext<ToolsScenario>;
 
-/** Resumable: finished rows are in the journal, and the same bytes come out however often it was stopped. */
 export type SynthEpisodesResult = Awaited<ReturnType<typeof synthEpisodesJob>>;
 
+/** Resumable: finished rows are in the journal, and the same bytes come out however often it was stopped. */
 export async function synthEpisodesJob(context: Context) {
   const queue = context.queue === undefined ? undefined : await RowQueue.open(context.queue, context.log);
   let parts: ToolsParts | undefined;
@@ -68,8 +69,8 @@ export async function synthEpisodesJob(context: Context) {
     parts = await makeParts(context);
     return await madeEpisodes(context, parts, queue);
   } finally {
-    await parts?.close();
     await queue?.close();
+    await parts?.close();
   }
 }
 
@@ -90,33 +91,29 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   if (unfit.length > SHOWN_DEFECTS) log(`And ${unfit.length - SHOWN_DEFECTS} more: see reverie audit --tasks.`);
   const statistics = new RowStatistics();
   const ledger = new DeficitLedger();
-  const users = new UserBehaviour();
+  const simulatedUsers = new UserBehaviour();
   const judged = new JudgedRows(context, domain);
   const phase = progress.phase('run', config.synth.episodes, 'episodes');
   let [done, trouble]: [number, string | undefined] = [0, undefined];
   const tell = () => phase.set(done, [noteOf(statistics, judged, runner?.note), trouble].filter(Boolean).join(' · '));
   const told = { tasks: added, withheld: gates.unrewarded ?? null, versions: versionsOf(parts, judge) };
-  const runner = await runnerOf(context, parts, told, queue, () => tell());
-  const rows = await episodeRows(context, parts, {
+  const runner = await runnerOf(context, parts, told, queue, tell);
+  const produced = episodeRows(context, parts, {
     ...{ source: 'synthetic', responder, tasks, withheld: gates.unrewarded, judge: judge?.decide, runner },
     observe: (row) => {
       const kept = judged.judge(row);
       statistics.add(row, kept);
       if (!isFailed(row)) {
         ledger.add(kept ?? row);
-        if (row.outcome.kind !== 'failed_by_user') users.add(row.messages);
+        if (row.outcome.kind !== 'failed_by_user') simulatedUsers.add(row.messages);
       }
     },
     onProgress: (...now) => {
       [done, trouble] = now;
       tell();
     },
-  })
-    .catch(async (error) => {
-      await judged.abandon();
-      throw error;
-    })
-    .finally(() => runner?.close());
+  });
+  const rows = await closedOnFailure(judged, () => produced).finally(() => runner?.close());
   try {
     const stoppedBy = rows.stoppedBy ?? null;
     phase.end(stoppedBy === null ? noteOf(statistics, judged) : `the budget of ${stoppedBy} is spent`);
@@ -125,7 +122,8 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
     const found = sealedText({ format: 'reverie-deficits/1', domain: domain.id, deficits });
     await writeFileAtomic(join(out, 'deficits.json'), found);
     const isWritten = gates.unwritten === undefined;
-    const { data, quality, rejected, datasets } = await makeDatasets(context, parts, judged, isWritten);
+    const { data } = judged;
+    const { quality, rejected, datasets } = await makeDatasets(context, parts, judged, isWritten);
     if (isWritten && config.synth.earlyExperience.counterfactuals > 0)
       datasets.push(await makeEarlyExperience(context, parts, data));
     const { spent, spentBy } = budget;
@@ -143,8 +141,9 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
       ...(added.length > 0 ? [['new tasks', formatCount(added.length)] as const] : []),
       ...datasets.map((path): Fact => ['dataset', path]),
     ];
-    const beside = behaviourTable(users, await recordedUsers(context, domain));
-    const shown = await episodesReport(config.name, facts, { gates, deficits, statistics, data, beside });
+    const users = behaviourTable(simulatedUsers, await recordedUsers(context, domain));
+    const tables = [...checkTable(statistics), ...deficitTable(deficits), ...taskTable(statistics), ...users];
+    const shown = await episodesReport(config.name, facts, tables, gates, data);
     return {
       ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, data, datasets },
       ...{ ...statistics.counts, accepted: quality.out, imitated: quality.imitated, rejected, removed },
@@ -154,6 +153,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
       report: await publish(context, shown, evaluationSet),
     };
   } finally {
+    await judged.close();
     await rows.journal.close();
   }
 }
@@ -230,28 +230,20 @@ async function* experts(episodes: AsyncIterable<EpisodeRecord>): AsyncGenerator<
   for await (const record of episodes) if (record.return === 1 && !record.truncated) yield record;
 }
 
-/** What was run, what came of it, why rows were left out, and episodes to read. */
-interface Shown {
-  readonly gates: GateFindings;
-  readonly deficits: readonly Deficit[];
-  readonly statistics: RowStatistics;
-  readonly data: string;
-  /** Behaviour of simulated and recorded users. */
-  readonly beside: readonly Block[];
-}
-
-/** Users of the scenario's records; what a simulator answered, which is remembered too, is left out. */
 async function recordedUsers({ scenario }: Context, domain: ToolsDomain): Promise<UserBehaviour> {
   const users = new UserBehaviour();
-  for (const path of scenario.config.experience.logs) {
-    const { episodes } = await readEpisodeLogs(resolve(scenario.folder, path), { domain, tolerant: true });
-    for (const { messages } of episodes) users.add(messages);
-  }
+  for await (const { messages } of recordedEpisodes(scenario, domain)) users.add(messages);
   return users;
 }
 
-async function episodesReport(name: string, rows: readonly Fact[], shown: Shown): Promise<Report> {
-  const { gates, deficits, statistics, data, beside } = shown;
+/** What was run, what came of it, why rows were left out, and episodes to read. */
+async function episodesReport(
+  name: string,
+  rows: readonly Fact[],
+  tables: readonly Block[],
+  gates: GateFindings,
+  data: string,
+): Promise<Report> {
   const shut = gates.unwritten ?? gates.unrewarded;
   const what = gates.unwritten === undefined ? '' : ' and no dataset was written';
   const warning = `No episode was given a reward${what}. ${shut}`;
@@ -260,10 +252,7 @@ async function episodesReport(name: string, rows: readonly Fact[], shown: Shown)
     blocks: [
       ...(shut === undefined ? [] : [{ kind: 'paragraph', tone: 'warning', text: warning } as const]),
       { kind: 'facts', rows },
-      ...checkTable(statistics),
-      ...deficitTable(deficits),
-      ...taskTable(statistics),
-      ...beside,
+      ...tables,
       ...(gates.tricks?.tricks ?? []).map(({ task, by, moves, truth, episode }) => {
         const found = { role: 'verdict', text: `exact checks: ${truth}`, note: 'earned nothing' } as const;
         const title = `Reward for nothing · ${task} · the ${by} was taken in by: ${moves.join(', then ')}`;
@@ -415,37 +404,27 @@ function answerNote({ backend, confidence, operations, refused, repaired, fault 
 
 export type RealEpisodesResult = Awaited<ReturnType<typeof episodesOf>>;
 
-export const collectEpisodesJob = (context: JobContext<ToolsScenario>) => realEpisodesJob(context, 'collect');
-export const evalEpisodesJob = (context: JobContext<ToolsScenario>) => realEpisodesJob(context, 'eval');
+export const collectEpisodesJob = (context: Context) =>
+  realEpisodesJob({ ...context, scenario: withoutFaults(context.scenario) }, 'collect');
+export const evalEpisodesJob = (context: Context) => realEpisodesJob(context, 'eval');
 
-async function realEpisodesJob(given: JobContext<ToolsScenario>, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
-  // Records show the world without faults.
-  const isPlain = job === 'collect' && given.scenario.config.faults !== undefined;
-  const config = { ...given.scenario.config, faults: undefined };
-  const context = isPlain ? { ...given, scenario: { ...given.scenario, config } } : given;
+async function realEpisodesJob(context: Context, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
   const { scenario, seed, inputs } = context;
   const parts = await makeParts({ ...context, real: true });
+  let learner: TextLearner | undefined;
   try {
     if (inputs.checkpoint === undefined) return await episodesOf(context, parts, job);
-    const learner = await openTextLearner(scenario, seed, inputs.checkpoint);
-    try {
-      const agent = new TextPolicyAgent(learner.policy, textViewOf(parts.domain).lineOf);
-      return await episodesOf(context, { ...parts, agent }, job, learner.policy.version);
-    } finally {
-      await learner.close();
-    }
+    learner = await openTextLearner(scenario, seed, inputs.checkpoint);
+    const agent = new TextPolicyAgent(learner.policy, textViewOf(parts.domain).lineOf);
+    return await episodesOf(context, { ...parts, agent }, job, learner.policy.version);
   } finally {
+    await learner?.close();
     await parts.close();
   }
 }
 
 /** @param policy  version of a policy of text, which is shown what there is to choose from */
-async function episodesOf(
-  context: JobContext<ToolsScenario>,
-  given: ToolsParts,
-  job: 'collect' | 'eval',
-  policy?: string,
-) {
+async function episodesOf(context: Context, given: ToolsParts, job: 'collect' | 'eval', policy?: string) {
   const { out, scenario, progress, metrics } = context;
   const { synth, name } = scenario.config;
   const { domain, tasks } = await taskStage(context, given);
@@ -467,7 +446,10 @@ async function episodesOf(
     const log = ({ id, task, messages, verdict }: EpisodeRecord) => {
       return { id, task, messages: messages.map(loggedMessage), reward: verdict.reward };
     };
-    for (const [folder, form] of [[data, whole] as const, [logs, log] as const]) {
+    for (const [folder, form] of [
+      [data, whole],
+      [logs, log],
+    ] as const) {
       await ensureFolder(folder);
       await writeFileAtomic(join(folder, EPISODES_FILE), linesOf(rows, form));
     }
@@ -498,7 +480,10 @@ function loggedMessage(message: Message): JsonObject {
   return isError ? { ...openAiMessage(message), is_error: true } : openAiMessage(message);
 }
 
-async function* linesOf({ journal }: EpisodeRows, form: (record: EpisodeRecord) => object): AsyncGenerator<Uint8Array> {
+async function* linesOf(
+  { journal }: Awaited<ReturnType<typeof episodeRows>>,
+  form: (record: EpisodeRecord) => object,
+): AsyncGenerator<Uint8Array> {
   for (const row of journal.rows) {
     const value = await journal.read(row);
     if (!isFailed(value)) yield Buffer.from(`${JSON.stringify(form(value))}\n`);

@@ -55,7 +55,6 @@ import {
   readLabelledEpisodes,
   requireAudited,
 } from '../../../worldmodel/reward/judge-audit.js';
-import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import { toolsSet } from '../../evaluation-set.js';
 import { formatCount, formatPercent, formatShare } from '../../format.js';
 import type { JobContext } from '../../job.js';
@@ -68,14 +67,16 @@ import {
   episodeSettings,
   makeEpisodeEnvironment,
   makeParts,
+  needsModel,
   type RowSettings,
   remember,
   spendingFacts,
   type ToolsParts,
 } from './rows.js';
 
-interface GateContext
-  extends Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'seed' | 'signal' | 'progress' | 'log'> {
+type Context = JobContext<ToolsScenario>;
+
+interface GateContext extends Pick<Context, 'scenario' | 'out' | 'seed' | 'signal' | 'progress' | 'log'> {
   /** Folders of earlier runs, the newest first: what they measured holds here where nothing that it depends on differs. */
   readonly earlier?: readonly string[];
 }
@@ -369,7 +370,6 @@ function hackedRefusal({ id: domain }: ToolsDomain, { tricks, tasks }: TricksRep
 /** A judge that is asked, or a backend that is not trusted and can be had. */
 function mayBeTakenIn({ scenario: { config } }: GateContext, { responder }: ToolsParts, tasks: readonly ToolsTask[]) {
   const isJudged = config.reward.judge !== null && tasks.some(({ verifier }) => (verifier.rubric ?? []).length > 0);
-  const needsModel = (name: string) => routerBackends.get(name).needs?.includes('model') === true;
   const isThere = (name: string) => config.llm !== null || !needsModel(name);
   return isJudged || config.model.backends.some((name) => isThere(name) && responder.trusts?.(name) !== true);
 }
@@ -385,7 +385,7 @@ export function hackerResult(report: TricksReport | undefined) {
 export type AuditResult = Awaited<ReturnType<typeof audited>>;
 
 /** `reverie audit`: is this simulator safe to take rewards from? */
-export async function auditJob(context: JobContext<ToolsScenario>) {
+export async function auditJob(context: Context) {
   if (context.inputs.tasks === true) return tasksAudit(context);
   const parts = await makeParts(context);
   try {
@@ -401,7 +401,7 @@ export async function auditJob(context: JobContext<ToolsScenario>) {
 }
 
 /** Audits only the tasks, of all splits, by the domain's rules. */
-async function tasksAudit(context: JobContext<ToolsScenario>) {
+async function tasksAudit(context: Context) {
   const { config, folder } = context.scenario;
   const domain = await makeDomain(config.domain, { folder });
   try {
@@ -435,7 +435,7 @@ function taskFacts(findings: readonly TaskFinding[]): Fact[] {
 }
 
 /** All gates, whatever the scenario enables. */
-async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
+async function audited(context: Context, parts: ToolsParts) {
   const { reward, synth } = context.scenario.config;
   const { mustFail, mustSucceed, hacker, judge: judged } = reward;
   const { domain, responder, budget } = parts;
@@ -529,19 +529,11 @@ function auditFacts({ mustFail, mustSucceed, tasks, judge, hacker, noise, ...res
   return [...facts, ...hackerFacts(hacker), ['noise', noise.summary], ...spendingFacts(result)];
 }
 
-type Context = JobContext<ToolsScenario>;
-
-export interface TaskStage {
-  /** The domain with the new tasks among its own. */
-  readonly domain: ToolsDomain;
-  /** Those that episodes are of: of the wanted splits. */
-  readonly tasks: readonly ToolsTask[];
-  /** The new ones, as they were made. */
-  readonly added: readonly ToolsTask[];
-}
-
-/** @throws SCENARIO_UNFIT if no task is of a wanted split; what models and storage throw */
-export async function taskStage(context: Context, parts: ToolsParts): Promise<TaskStage> {
+/**
+ * The tasks that episodes are of, those of the wanted splits; the new ones, as they were made; the domain with these among its own.
+ * @throws SCENARIO_UNFIT if no task is of a wanted split; what models and storage throw
+ */
+export async function taskStage(context: Context, parts: ToolsParts) {
   const { synth, quality, name, tasks: wanted } = context.scenario.config;
   const file = tasksFile(context.out);
   let added = wanted.variation.count === 0 ? [] : madeTasks(context.out);
@@ -655,8 +647,8 @@ export class JudgedRows {
     return this.pipeline.report();
   }
 
-  /** Of a job that ends otherwise no file is left. */
-  async abandon(): Promise<void> {
+  /** Of a job that ends before `finish` no file is left. */
+  async close(): Promise<void> {
     this.lines.destroy(new Error('abandoned'));
     await this.writing?.catch(() => undefined);
   }
@@ -670,23 +662,17 @@ export class JudgedRows {
 }
 
 /** Once all rows are judged: what became of them, and their datasets, unless they are not to be written. @throws STORAGE_FULL, STORAGE_FAILED */
-export async function makeDatasets(
-  context: Context,
-  { domain, experience }: Pick<ToolsParts, 'domain' | 'experience'>,
-  judged: JudgedRows,
-  isWritten: boolean,
-) {
-  const { data } = judged;
+export async function makeDatasets(context: Context, parts: ToolsParts, judged: JudgedRows, isWritten: boolean) {
   const phase = context.progress.phase('filter', null, 'episodes');
   const quality = await judged.finish();
   phase.end(`${quality.out} of ${quality.in} kept, ${quality.imitated} to be imitated`);
-  const datasets = isWritten ? await exportDatasets(context, { domain, experience }, data, quality) : [];
+  const datasets = isWritten ? await exportDatasets(context, parts, judged.data, quality) : [];
   // Reasons of all filters, most frequent first.
   const counts = new Map<string, number>();
   for (const { dropped } of quality.filters.filter(({ name }) => name !== 'imitation'))
     for (const [reason, count] of Object.entries(dropped)) counts.set(reason, (counts.get(reason) ?? 0) + count);
   const rejected: Record<string, number> = Object.fromEntries([...counts].sort(([, a], [, b]) => b - a));
-  return { data, datasets, quality, rejected };
+  return { datasets, quality, rejected };
 }
 
 /** Writes a dataset below `datasets/` of the run for each format; answers their folders. */
@@ -702,14 +688,13 @@ async function exportDatasets(
   const made = { scenario: config.name, scenarioHash: hash, agent, user, model, experience, synth, reward, seed };
   const generation = made as unknown as JsonObject;
   const card = { name: `${config.name}, simulated`, description, license: synth.license, generation, quality };
+  const how = { domain, world: { settings: model.llm, index }, imitation: config.quality.imitation, card };
   const folders: string[] = [];
   for (const format of synth.export) {
     const folder = join(out, 'datasets', format);
     // What an earlier try left is made anew.
     await rm(folder, { recursive: true, force: true });
-    const world = { settings: model.llm, index };
-    const { imitation } = config.quality;
-    await exportEpisodes(readEpisodes(data), { format, folder, domain, world, imitation, card });
+    await exportEpisodes(readEpisodes(data), { ...how, format, folder });
     folders.push(folder);
   }
   return folders;

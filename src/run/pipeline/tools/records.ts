@@ -45,11 +45,20 @@ import { backendSettings } from '../../../worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
 import { digest, toolsSet } from '../../evaluation-set.js';
 import { formatCount, formatPercent } from '../../format.js';
-import type { JobContext } from '../../job.js';
+import { closedOnFailure, type JobContext } from '../../job.js';
 import { layered, type ToolsScenario } from '../../scenario.js';
 import { digestOf, requireInput } from '../inputs.js';
 import { readEpisodes } from './gates.js';
-import { agentOf, episodeSettings, lanes, makeResponder, rowsHere, type ToolsParts, textViewOf } from './rows.js';
+import {
+  agentOf,
+  episodeSettings,
+  lanes,
+  makeResponder,
+  rowsHere,
+  type ToolsParts,
+  textViewOf,
+  withoutFaults,
+} from './rows.js';
 
 /** Real episodes in a training, by whom and of what. */
 interface Gathering {
@@ -70,20 +79,15 @@ class GatheredRecords<G extends Gathering = Gathering> {
   constructor(protected readonly given: G) {}
 
   /** Runs and keeps the episodes of one time; tasks come in an order of their own, all of them before any comes again. */
-  protected async gatherBy(
-    agent: ToolsPolicy,
-    time: number,
-  ): Promise<Pick<Gathered, 'episodes' | 'steps' | 'wins' | 'agent'>> {
+  protected async gatherBy(agent: ToolsPolicy, time: number) {
     const { context, parts, tasks, gathered } = this.given;
-    const { scenario, signal, seed, progress } = context;
+    const { signal, seed, progress } = context;
     const { episodes } = this.section;
     if (this.records.length === 0) await this.reread(Math.min(time, gathered));
     const root = Rng.fromSeed(seed).split('gather');
     const order = root.permutation(tasks.length);
-    // Records show the world without faults.
-    const plain = { ...scenario, config: { ...scenario.config, faults: undefined } };
     const run = await rowsHere(
-      { ...context, scenario: plain },
+      { seed, scenario: withoutFaults(context.scenario) },
       { ...parts, agent },
       { source: 'real', responder: realResponder(parts.domain) },
     );
@@ -94,7 +98,7 @@ class GatheredRecords<G extends Gathering = Gathering> {
       const plan = planRow(row, { seed: root.split('rows').uint32(), groupSize: 1, branchAt: 0 });
       const task = tasks[order[row % tasks.length]];
       made.push(await run({ plan, task }, signal));
-      phase.advance(1);
+      phase.advance();
     }
     phase.end();
     await writeRecords(this.fileOf(time), made);
@@ -246,7 +250,7 @@ export class RecordedDream extends GatheredRecords<Gathering & { readonly policy
       await ensureFolder(folder);
       const settings = backendSettings(routerBackends.get(name), model);
       const rng = Rng.fromSeed(seed).split('fit', name, time);
-      const phase = (label: string, total: number | null, unit?: string) => progress.phase(label, total, unit);
+      const { phase } = progress;
       const fitted = await fitBackend({ domain, episodes, steps, settings, folder, rng, signal, phase });
       made.push(`${name}: ${fitted.about}${fitted.isReady ? '' : ' (not good enough yet, and left out)'}`);
       const backends = model.backends.filter((one) => fitted.isReady || one !== name);
@@ -345,10 +349,12 @@ export class RecordedValues extends GatheredRecords implements TextValues {
     const { epochs = 20, lr = 2e-3 } = train.value ?? {};
     const bar = context.progress.phase('value model', epochs, 'epochs');
     const rng = Rng.fromSeed(context.seed).split('values', 'fit');
-    await fitValues(model, episodes, { epochs, lr, gamma: rl.gamma }, rng, (error) => {
+    const settings = { epochs, lr, gamma: rl.gamma };
+    const onEpoch = (error: number) => {
       context.signal.throwIfAborted();
       bar.advance(1, `error ${error.toFixed(4)}`);
-    });
+    };
+    await closedOnFailure(model, () => fitValues(model, episodes, settings, rng, onEpoch));
     bar.end();
     const situations = episodes.flatMap(({ steps }) =>
       steps.flatMap((step) => ('situation' in step ? [step.situation] : [])),
@@ -408,11 +414,10 @@ export async function compareValues(
   gamma: number,
   rng: Rng,
 ): Promise<Comparison> {
-  const returns = ({ steps }: ValuedEpisode) =>
-    returnsOf(
-      steps.map(({ reward }) => reward),
-      gamma,
-    );
+  const returns = ({ steps }: ValuedEpisode) => {
+    const rewards = steps.map(({ reward }) => reward);
+    return returnsOf(rewards, gamma);
+  };
   const known = used.flatMap((episode) => returns(episode).filter((_, t) => isKnown(episode.steps[t])));
   const constant = mean(known);
   const values = await recordedValues(model, heldOut);
@@ -475,7 +480,7 @@ export async function fitBackendJob(context: JobContext<ToolsScenario>) {
     const learn = await entry.fit();
     const episodes: EpisodeRecord[] = [];
     for await (const episode of readEpisodes(data)) episodes.push(episode);
-    const { onProgress, end } = fitBars((name, total, unit) => progress.phase(name, total, unit));
+    const { onProgress, end } = fitBars(progress.phase);
     const rng = Rng.fromSeed(seed).split('fit', entry.name);
     const fitted = await learn({ domain, episodes, work, out: model, signal, settings, rng, onProgress });
     end();

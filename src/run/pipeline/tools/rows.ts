@@ -38,13 +38,7 @@ import { RandomAgent, ReferenceAgent } from '../../../synth/episodes/agents/base
 import { ExplorerAgent } from '../../../synth/episodes/agents/explorer-agent.js';
 import { LlmAgent } from '../../../synth/episodes/agents/llm-agent.js';
 import { ScriptedAgent } from '../../../synth/episodes/agents/scripted-agent.js';
-import {
-  type FailedRow,
-  isFailed,
-  produceRows,
-  RowJournal,
-  type RowsOutcome,
-} from '../../../synth/episodes/produce-rows.js';
+import { type FailedRow, isFailed, produceRows, RowJournal } from '../../../synth/episodes/produce-rows.js';
 import {
   attempted,
   type EpisodeSettings,
@@ -97,29 +91,27 @@ interface PartsContext extends Pick<JobContext<ToolsScenario>, 'scenario' | 'out
   readonly dreamsLater?: boolean;
 }
 
-/** What a run's folder holds once it has rows, or measured chunks. */
-const BEGUN = ['journal', 'chunks'];
-
 /** Throws what any of the parts throws over what it is given; nothing stays open then. */
 export async function makeParts({ scenario, out, log, device, real, dreamsLater }: PartsContext): Promise<ToolsParts> {
   const { config, folder } = scenario;
+  // What is opened for a job that never begins is nothing to go on with; what an earlier process left is.
+  const own = ['experience', 'cache'].map((name) => join(out, name)).filter((path) => !existsSync(path));
   const limits = Object.entries(config.synth.budget).filter(([, limit]) => limit !== null);
   const budget = new Budget(Object.fromEntries(limits));
   const cacheFolder = config.cache === null ? join(out, 'cache') : resolve(folder, config.cache);
   const cast = new ModelCast(config, { cacheFolder, folder, budget });
   let world: ToolsWorld | undefined;
+  // Last what may not become durable.
   const close = async () => {
-    await cast.close();
     await world?.close();
+    await cast.close();
   };
   try {
     world = await makeWorld({ scenario, log, device, real, dreamsLater }, cast, join(out, 'experience'));
     return { ...world, cast, budget, agent: await agentOf(config, cast, world.domain), close };
   } catch (error) {
     await close();
-    // What was opened for a job that never began is nothing to go on with.
-    if (!BEGUN.some((name) => existsSync(join(out, name))))
-      for (const folder of ['experience', 'cache']) await rm(join(out, folder), { recursive: true, force: true });
+    for (const path of own) await rm(path, { recursive: true, force: true });
     throw error;
   }
 }
@@ -138,8 +130,8 @@ export async function makeWorld(
   const store = { ...config.experience, folder: dreamsLater ? undefined : kept };
   const experience = await closedOnFailure(domain, () => ExperienceStore.open(store));
   const close = async () => {
-    await experience.close();
     domain.close();
+    await experience.close();
   };
   return closedOnFailure({ close }, async () => {
     await remember(experience, domain, { config, folder }, log);
@@ -218,6 +210,17 @@ export async function remember(
   }
 }
 
+/** Episodes of the scenario's records, in their order; simulated ones, which are remembered too, are left out. */
+export async function* recordedEpisodes({ config, folder }: ToolsScenario, domain: ToolsDomain) {
+  for (const path of config.experience.logs)
+    yield* (await readEpisodeLogs(resolve(folder, path), { domain, tolerant: true })).episodes;
+}
+
+/** Records show the world without faults. */
+export function withoutFaults(scenario: ToolsScenario): ToolsScenario {
+  return { ...scenario, config: { ...scenario.config, faults: undefined } };
+}
+
 /** Episodes under way at once, where the world says no less; never changes which. */
 const LANES = 64;
 
@@ -249,6 +252,11 @@ export function remarkOn(who: string): string {
   return `${who} chooses among admissible commands: its success is not that of an agent that writes its own.`;
 }
 
+/** Whether a backend asks a language model. */
+export function needsModel(backend: string): boolean {
+  return routerBackends.get(backend).needs?.includes('model') === true;
+}
+
 /** Who answers calls as the scenario's section `model` says. @throws SCENARIO_UNFIT, and what its models throw */
 export async function makeResponder(
   { model: config }: Pick<ToolsScenarioConfig, 'model'>,
@@ -257,8 +265,7 @@ export async function makeResponder(
   cast: Cast,
   place: Pick<RouterParts, 'folder' | 'device'>,
 ): Promise<Responder> {
-  const needsModel = config.backends.some((name) => routerBackends.get(name).needs?.includes('model') === true);
-  const model = needsModel ? await cast.modelIfAny('world') : undefined;
+  const model = config.backends.some(needsModel) ? await cast.modelIfAny('world') : undefined;
   const real = isReal(domain) ? realResponder(domain) : undefined;
   // Records of which no state is known can be shown to a model, and never be replayed.
   const hasStates = domain.rules !== undefined && index.size > 0;
@@ -278,6 +285,7 @@ export function ofTraining(scenario: ToolsScenario): ToolsScenario {
 /** Who is played by which language model: one for each role, shared where their settings are the same, paid from one budget. */
 export class ModelCast {
   private readonly models = new Map<string, Promise<ServedModel>>();
+  /** Those of them that could be made. */
   private readonly made: ServedModel[] = [];
 
   /** @param options  `folder`: relative paths start from it */
@@ -304,11 +312,8 @@ export class ModelCast {
 
   /** How the last request to a server failed, while none has succeeded since; undefined where all is well. */
   get trouble(): string | undefined {
-    for (const model of this.made) {
-      const { problem } = model.stats();
-      if (problem !== undefined) return `waiting for ${problem}`;
-    }
-    return undefined;
+    const [problem] = this.made.flatMap((model) => model.stats().problem ?? []);
+    return problem && `waiting for ${problem}`;
   }
 
   private async make(config: LlmConfig): Promise<ServedModel> {
@@ -324,11 +329,11 @@ export class ModelCast {
 
   /** Makes durable the replies that were kept so far. Throws STORAGE_FULL, STORAGE_FAILED. */
   async flush(): Promise<void> {
-    for (const made of this.models.values()) await (await made).flush();
+    for (const model of this.made) await model.flush();
   }
 
   async close(): Promise<void> {
-    for (const made of this.models.values()) await (await made).close();
+    for (const model of this.made) await model.close();
   }
 }
 
@@ -347,9 +352,9 @@ export interface RowRunner {
   /** Rows under way at once. */
   readonly concurrency: number;
   /** For the progress bar; may be empty. */
-  readonly note: string;
+  readonly note?: string;
   /** Called for each row that is durable, and known to all that may depend on it. */
-  known(row: number): void;
+  known?(row: number): void;
   close(): Promise<void>;
 }
 
@@ -422,20 +427,12 @@ interface RowsSettings extends RowSettings {
   readonly onProgress: (done: number, trouble: string | undefined) => void;
 }
 
-export interface EpisodeRows extends RowsOutcome {
-  readonly journal: RowJournal<EpisodeRecord | FailedRow>;
-}
-
 /** Episodes wait for models most of the time. */
 const DEFAULT_CONCURRENCY = 32;
 const BEAT_MS = 2000;
 
 /** Runs what the journal lacks. The caller closes the journal. Throws as `produceRows`; EPISODES_ALL_FAILED. */
-export async function episodeRows(
-  context: JobContext<ToolsScenario>,
-  parts: ToolsParts,
-  settings: RowsSettings,
-): Promise<EpisodeRows> {
+export async function episodeRows(context: JobContext<ToolsScenario>, parts: ToolsParts, settings: RowsSettings) {
   const { seed, workers, device, signal, out, scenario, metrics, resume } = context;
   const { synth, experience, model, tasks: section } = scenario.config;
   const { episodes: rows, groupSize, branchAt } = synth;
@@ -486,7 +483,7 @@ export async function episodeRows(
           : { task: value.task, reward: value.return };
         curriculum?.observe(row, { task, reward });
         if (isEnriched && !isFailed(value)) await parts.experience.add(episodeSteps(value));
-        runner?.known(row);
+        runner?.known?.(row);
         settings.observe(value);
       },
     });
@@ -530,16 +527,13 @@ async function rowMaker(
 }
 
 /** Whole trajectories, checked afterwards. An exemplar is drawn for each row from the real records, where there are any. */
-async function amplifiedRows({ config, folder }: ToolsScenario, { domain, cast }: ToolsParts): Promise<MakeRow> {
+async function amplifiedRows(scenario: ToolsScenario, { domain, cast }: ToolsParts): Promise<MakeRow> {
   const model = await cast.model('world');
-  // Of the scenario's records those that are complete and sound, in their order; simulated ones, which are remembered too, are left out.
+  // Of the scenario's records those that are complete and sound.
   const exemplars: (readonly Message[])[] = [];
-  for (const path of config.experience.logs) {
-    const { episodes } = await readEpisodeLogs(resolve(folder, path), { domain, tolerant: true });
-    const kept = episodes.filter((episode) => seedFault(episode, domain) === undefined);
-    exemplars.push(...kept.map(({ messages }) => messages));
-  }
-  const { stateTokens } = config.model.llm;
+  for await (const episode of recordedEpisodes(scenario, domain))
+    if (seedFault(episode, domain) === undefined) exemplars.push(episode.messages);
+  const { stateTokens } = scenario.config.model.llm;
   return async (plan, task, settings, signal) => {
     const exemplar =
       exemplars.length === 0 ? undefined : exemplars[plan.rng.split('exemplar', plan.row).int(exemplars.length)];
@@ -682,24 +676,24 @@ export class RowStatistics {
 /** What is shown of the episodes of any job. */
 export function episodeFacts(statistics: RowStatistics, budget: Budget, stoppedBy: string | null): Fact[] {
   const { episodes, steps, success, abstained, failed, outcomes, retried, faults, recovered, cost } = statistics.counts;
-  return [
+  const facts: (Fact | false)[] = [
     ['episodes', `${formatCount(episodes)}, ${formatCount(steps)} turns of the agent`],
     ['success', success === null ? 'no episode was judged' : formatShare(success)],
     ['outcomes', outcomesText(outcomes)],
-    ...(abstained > 0 ? [['without a reward', formatCount(abstained)] as const] : []),
-    ...(Object.keys(retried).length > 0 ? [['tried again', outcomesText(retried)] as const] : []),
-    ...(Object.keys(failed).length > 0 ? [['failed', formatCounts(failed)] as const] : []),
-    ...(faults === undefined
-      ? []
-      : ([
-          ['faults', formatCounts(faults)],
-          ['recovered rightly', recovered!.of === 0 ? 'nothing to recover from' : formatShare(recovered!)],
-        ] as const)),
+    abstained > 0 && ['without a reward', formatCount(abstained)],
+    Object.keys(retried).length > 0 && ['tried again', outcomesText(retried)],
+    Object.keys(failed).length > 0 && ['failed', formatCounts(failed)],
+    faults !== undefined && ['faults', formatCounts(faults)],
+    recovered !== undefined && [
+      'recovered rightly',
+      recovered.of === 0 ? 'nothing to recover from' : formatShare(recovered),
+    ],
     ...Object.entries(statistics.failedFor).map(([code, message]): Fact => [`  ${code}`, message]),
-    ...(cost.calls > 0 ? [['cost of episodes', costText(cost)] as const] : []),
+    cost.calls > 0 && ['cost of episodes', costText(cost)],
     ...spendingFacts(budget),
-    ...(stoppedBy === null ? [] : [['stopped by', `the budget of ${stoppedBy}`] as const]),
+    stoppedBy !== null && ['stopped by', `the budget of ${stoppedBy}`],
   ];
+  return facts.filter((fact) => fact !== false);
 }
 
 /** `1.2 k calls, 3.4 M tokens, cost 0.257` */

@@ -22,7 +22,7 @@ import { float32 } from '../../../nn/graph.js';
 import { decodeTensors, encodeTensors } from '../../../nn/safetensors.js';
 import { groupEstimators } from '../../../rl/group-estimators.js';
 import { type RelevanceSettings, relevanceSchema } from '../../../rl/text/relevance.js';
-import { TextLearner, type TextLearnerState } from '../../../rl/text/text-learner.js';
+import { TextLearner } from '../../../rl/text/text-learner.js';
 import { textGroups } from '../../../training/text-loop.js';
 import {
   evenly,
@@ -176,7 +176,7 @@ function trainingOf(
     ports: {
       signal,
       checkpoint,
-      phase: (label, total, unit) => bars.phase(label, total, unit),
+      phase: bars.phase,
       tell: (event) => metrics.write(event),
       warn: log,
     },
@@ -382,7 +382,6 @@ async function loadTextPolicy(given: string) {
   });
   if (sha256(bytes) !== manifest.sha256) throw corrupt('its content does not match its hash');
   const tensors = Object.entries(decodeTensors(bytes)).map(([name, { data }]) => [name, data as Float32Array] as const);
-  const meta = { network, settings, gradientSteps };
-  const state: TextLearnerState = { meta, arrays: Object.fromEntries(tensors) };
+  const state = { meta: { network, settings, gradientSteps }, arrays: Object.fromEntries(tensors) };
   return { manifest, state };
 }
