@@ -103,7 +103,9 @@ export async function settleDevice(
   if (needs?.trains && isSimd(device))
     return settle(device, scenario.config.name, async (precision) => ({ precision }));
   if (device === 'auto') return {};
-  const expected = `${needs?.trains ? 'auto, cpu or simd' : 'auto or cpu'}, as this ${job} does not dream in learned dynamics`;
+  const expected = needs?.trains
+    ? `auto, cpu or simd, as this ${job} does not dream in learned dynamics`
+    : `auto or cpu, as this ${job} computes on the processor by ONNX Runtime alone`;
   throw reverieError('FLAG_INVALID', { flag: '--device', value: device, expected });
 }
 

@@ -42,9 +42,9 @@ export function formatSpread(mean: number, spread: number): string {
   return `${formatNumber(mean)} ± ${formatNumber(spread)}`;
 }
 
-/** `83 %`, `4.5 %`; nearly all, which is not all: `> 99 %`; a share that is not known: `–`. */
+/** `83 %`, `4.5 %`; nearly all, which is not all: `> 99 %`; a share that is not known, or of nothing: `–`. */
 export function formatPercent(share: number | null): string {
-  if (share === null) return '–';
+  if (share === null || Number.isNaN(share)) return '–';
   const text = (100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0);
   return `${text === '100' && share < 1 - 1e-9 ? '> 99' : text} %`;
 }

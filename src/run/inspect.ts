@@ -70,9 +70,10 @@ async function lookAt(folder: string): Promise<Pick<Inspection, 'kind' | 'facts'
     const facts = { ...scalars(readRunRecord(folder)!), ...scenario, ...scalars(figures) };
     return { kind: 'run', facts: { ...facts, evaluationSet: part(evaluationSet)['hash'] } };
   }
-  if (has('checkpoint.json')) {
-    const { counters, ...rest } = read('checkpoint.json', openSealed);
-    return { kind: 'checkpoint', facts: { ...scalars(rest), ...part(counters) } };
+  const checkpoint = ['checkpoint.json', 'text-policy.json'].find(has);
+  if (checkpoint !== undefined) {
+    const { counters, progress, ...rest } = read(checkpoint, openSealed);
+    return { kind: 'checkpoint', facts: { ...scalars(rest), ...scalars(part(progress)), ...part(counters) } };
   }
   if (has('manifest.json')) {
     // Of a policy what it learned from; of an ensemble what it was fitted to and how that went.

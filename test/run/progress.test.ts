@@ -81,7 +81,8 @@ it('numbers read as people write them', () => {
     '',
   ]);
   // Nearly all is not all; what is all but for a rounding is.
-  expect([null, 0, 0.045, 0.83, 0.996, 0.9999, 1 - 2 ** -52, 1].map(formatPercent)).toEqual([
+  expect([null, Number.NaN, 0, 0.045, 0.83, 0.996, 0.9999, 1 - 2 ** -52, 1].map(formatPercent)).toEqual([
+    '–',
     '–',
     '0 %',
     '4.5 %',

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { EpisodeStep } from '../../../src/replay/experience/experience.js';
+import { inspectFolder } from '../../../src/run/inspect.js';
 import type { JobContext } from '../../../src/run/job.js';
 import { launch } from '../../../src/run/launch.js';
 import type { RealEpisodesResult } from '../../../src/run/pipeline/tools/episodes.js';
@@ -32,6 +33,9 @@ it('trains a policy, keeps it, and judges it again from its checkpoint', async (
   expect(judged.success!.value).toBeGreaterThan(0.5);
   const won = jsonLines(join(judged.data, 'episodes.jsonl')).filter((record) => record.return === 1);
   expect(won.length / 12).toBe(judged.success!.value);
+  const { parts } = await inspectFolder(join(home, 'whole'));
+  const facts = { network: 'relevance', policyVersion: trained.policy.version, round: 2, clonedSteps: 5 };
+  expect(parts).toMatchObject([{ kind: 'checkpoint', facts }]);
 
   // Stopped after a round, it goes on to the same bytes.
   await stopsAndGoesOn('stopped', { at: POLICY_FILES[0], like: 'whole', files: POLICY_FILES });
