@@ -267,6 +267,8 @@ function checkLearner({ rl, train, replay, model }: ScenarioConfig, context: z.R
     refuse('train.updatesPerRound', 'offline, a round is its updates; set it to 1 or more');
   if (replay.generative !== null && learnsFrom !== 'replay')
     refuse('replay.generative', `${name} does not replay rows; set it to null, or choose a learner that does`);
+  if (replay.selector.kind !== 'uniform' && learnsFrom !== 'replay')
+    refuse('replay.selector.kind', `${name} does not replay rows; set it to uniform`);
   if (replay.generative !== null && train.mode === 'dream')
     refuse('replay.generative', 'the world model simulates rows already; set train.mode to real or offline');
   if (learnsFrom === 'model' && train.mode === 'real')
@@ -275,10 +277,8 @@ function checkLearner({ rl, train, replay, model }: ScenarioConfig, context: z.R
   if (train.mode === 'dream')
     refuse('train.mode', `${who} learns from rollouts of the real environment alone; set train.mode to real`);
   const rows = train.stepsPerRound === 'auto' ? ROLLOUT_STEPS : train.stepsPerRound;
-  if (typeof rl.batchSize === 'number' && rows < rl.batchSize) {
-    const needs = `${who} learns from batches of ${rl.batchSize} rows (rl.batchSize)`;
-    refuse('train.stepsPerRound', `${needs}, and a round gives ${rows}`);
-  }
+  const needs = `${who} learns from batches of ${rl.batchSize} rows (rl.batchSize)`;
+  if (Number(rl.batchSize) > rows) refuse('train.stepsPerRound', `${needs}, and a round gives ${rows}`);
 }
 
 /** As they are now: plugins add to them. */
