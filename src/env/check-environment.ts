@@ -68,10 +68,9 @@ export async function checkEnvironment(
 }
 
 export function describeReport(report: EnvironmentReport): string {
-  const lines = report.checks.map(({ name, passed, problems, skipped }) => {
-    const verdict = skipped !== undefined ? `skipped: ${skipped}` : passed ? 'ok' : problems.join('; ');
-    return `${name.padEnd(20)} ${verdict}`;
-  });
+  const verdict = ({ passed, problems, skipped }: EnvironmentCheck) =>
+    skipped !== undefined ? `skipped: ${skipped}` : passed ? 'ok' : problems.join('; ');
+  const lines = report.checks.map((check) => `${check.name.padEnd(20)} ${verdict(check)}`);
   return [`${report.env}: ${report.passed ? 'sound' : 'not sound'}`, ...lines].join('\n');
 }
 
@@ -277,9 +276,12 @@ function sampleAction(space: Space, rng: Rng): unknown {
   if (space.type === 'text')
     return Array.from({ length: 1 + rng.int(3) }, () => WORDS[rng.int(WORDS.length)]).join(' ');
   return Float32Array.from({ length: rowSize(space) }, (_, i) => {
-    const low = Math.max(space.low[i] ?? -1, -1e6);
-    const high = Math.min(space.high[i] ?? 1, 1e6);
-    return Math.min(Math.max(low + (high - low) * rng.uniform(), low), high);
+    const least = space.low[i] ?? Math.min(-1, (space.high[i] ?? 1) - 2);
+    const most = space.high[i] ?? Math.max(1, least + 2);
+    // Where it is wide, the part that is nearest to zero.
+    const width = Math.min(most - least, 2e6);
+    const low = Math.min(Math.max(least, -width / 2), most - width);
+    return Math.min(Math.max(low + width * rng.uniform(), least), most);
   });
 }
 
@@ -294,11 +296,9 @@ function strayAction(space: Space): unknown[] {
   const stray = [new Float32Array(size + 1), new Float32Array(size).fill(Number.NaN)];
   if (space.type === 'discrete')
     return [...stray, Float32Array.of(space.start + space.n), Float32Array.of(space.start + 0.5)];
-  const bounded = space.high.findIndex((high) => high !== null);
-  if (bounded < 0) return stray;
-  const beyond = new Float32Array(size);
-  beyond[bounded] = space.high[bounded]! + 1;
-  return [...stray, beyond];
+  // Beyond a large bound, one more is the same float32.
+  const beyond = Float32Array.from(space.high, (high) => (high === null ? 0 : high + Math.max(1, Math.abs(high))));
+  return space.high.every((high) => high === null) ? stray : [...stray, beyond];
 }
 
 const TEXTS = ['a', '1', 'M1', 'B1', 'x y'];

@@ -176,12 +176,10 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
   private observation(): Float32Array {
     const observation = new Float32Array(this.obsDim);
     this.observe(observation);
-    for (let i = 0; i < observation.length; i++) {
-      if (Number.isFinite(observation[i])) continue;
-      this.running = false;
-      throw this.nonFinite(`Observation element ${i}`, observation[i]);
-    }
-    return observation;
+    const at = observation.findIndex((value) => !Number.isFinite(value));
+    if (at < 0) return observation;
+    this.running = false;
+    throw this.nonFinite(`Observation element ${at}`, observation[at]);
   }
 }
 

@@ -56,23 +56,16 @@ const bodies = BODIES.map(
   }),
 );
 
-const cartpole: EnvironmentEntry = {
-  name: 'cartpole',
-  summary: 'Cart-pole balancing with two actions.',
+const classic = (name: string, summary: string, of: 'CartPole' | 'Pendulum', steps: number): EnvironmentEntry => ({
+  ...{ name, summary },
   make: async () => {
-    const { CartPole } = await import('./classic.js');
-    return async (settings) => new CartPole(clockOf(settings, 500));
+    const { [of]: Classic } = await import('./classic.js');
+    return async (settings) => new Classic(clockOf(settings, steps));
   },
-};
+});
 
-const pendulum: EnvironmentEntry = {
-  name: 'pendulum',
-  summary: 'Pendulum swing-up by a torque.',
-  make: async () => {
-    const { Pendulum } = await import('./classic.js');
-    return async (settings) => new Pendulum(clockOf(settings, 200));
-  },
-};
+const cartpole = classic('cartpole', 'Cart-pole balancing with two actions.', 'CartPole', 500);
+const pendulum = classic('pendulum', 'Pendulum swing-up by a torque.', 'Pendulum', 200);
 
 export const environments = new Registry<EnvironmentEntry>('environment', [...bodies, cartpole, pendulum, gymnasium]);
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { packFloats, unpackFloats } from '../core/dynamics.js';
 import type { Awaitable, SyncVectorEnvironment, VectorEnvironment } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
-import { boxSpace, fromSnapshot } from './space-values.js';
+import { boxSpace, describeSpace, fromSnapshot } from './space-values.js';
 
 /**
  * `environment` that shows its last `count` observations side by side, the newest last; those before an episode's first are the first
@@ -14,9 +14,9 @@ import { boxSpace, fromSnapshot } from './space-values.js';
 export function stackObservations(environment: SyncVectorEnvironment, count: number): SyncVectorEnvironment;
 export function stackObservations(environment: VectorEnvironment, count: number): VectorEnvironment;
 export function stackObservations(environment: VectorEnvironment, count: number): VectorEnvironment {
-  const { observationSpace: space, family, actionSpace, maxEpisodeSteps, stepSeconds } = environment;
-  if (space.type !== 'box')
-    throw reverieError('ENV_SPEC_INVALID', { problem: '"stack" is for observations in a box.' });
+  const { id, observationSpace: space, family, actionSpace, maxEpisodeSteps, stepSeconds } = environment;
+  const problem = `"stack" is for observations in a box, and "${id}" shows a ${describeSpace(space)}; leave it out.`;
+  if (space.type !== 'box') throw reverieError('ENV_SPEC_INVALID', { problem });
   const width = space.low.length;
   const times = <T>(values: readonly T[]) => Array.from({ length: count }, () => values).flat();
   const row = z.string().transform(unpackFloats);
@@ -27,8 +27,8 @@ export function stackObservations(environment: VectorEnvironment, count: number)
     return { ...result, observation: shown.slice() };
   };
   return {
-    id: `${environment.id}, ${count} stacked`,
-    family,
+    // By which settings name it.
+    ...{ id, family },
     ...(environment.synchronous && { synchronous: true as const }),
     observationSpace: boxSpace(times(space.low), times(space.high)),
     actionSpace,
@@ -43,7 +43,7 @@ export function stackObservations(environment: VectorEnvironment, count: number)
     snapshot: () =>
       once(environment.snapshot(), ({ env, state }) => ({ env, state: { state, shown: packFloats(shown) } })),
     restore: (snapshot, options) => {
-      const saved = fromSnapshot(snapshot, environment.id, (stacked) => schema.parse(stacked));
+      const saved = fromSnapshot(snapshot, id, (stacked) => schema.parse(stacked));
       return once(environment.restore({ env: snapshot.env, state: saved.state }, options), () => {
         shown = saved.shown;
         return shown.slice();

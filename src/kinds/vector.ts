@@ -250,14 +250,10 @@ export const ROLLOUT_STEPS = 250;
 /** What a learner can learn from: records and drawn rows are for learners of rows, rollouts are real, and a planner plans in a model. */
 function checkLearner({ rl, train, replay, model }: ScenarioConfig, context: z.RefinementCtx): void {
   const { name, learnsFrom } = learners.get(rl.algorithm);
-  const refuse = (path: string, message: string) =>
-    context.addIssue({ code: 'custom', path: path.split('.'), message });
+  const refuse = (at: string, message: string) => context.addIssue({ code: 'custom', path: at.split('.'), message });
   const { preset = name } = rl as { readonly preset?: string };
   if ('preset' in model && preset !== 'mbpo' && 'preset' in rl)
-    refuse(
-      'rl.preset',
-      `${preset} trains without a model; for model.preset ${model.preset} choose rl.algorithm ${name}, or rl.preset mbpo`,
-    );
+    refuse('rl.preset', `${preset} learns without a model; with one choose rl.algorithm ${name}, or rl.preset mbpo`);
   if (preset !== name && !(preset === 'mbpo' && name === 'sac'))
     refuse('rl.preset', `${preset} is not of rl.algorithm ${name}; leave one of the two out`);
   const who = name.toUpperCase();
@@ -265,8 +261,12 @@ function checkLearner({ rl, train, replay, model }: ScenarioConfig, context: z.R
     refuse('rl.algorithm', `${name} does not learn from records; td3-bc is made for train.mode offline`);
   if (train.mode === 'offline' && train.updatesPerRound === 0)
     refuse('train.updatesPerRound', 'offline, a round is its updates; set it to 1 or more');
+  if (train.mode === 'offline' && train.keepPolicyEvery !== null)
+    refuse('train.keepPolicyEvery', 'offline, no real steps are taken; set it to null');
   if (replay.generative !== null && learnsFrom !== 'replay')
     refuse('replay.generative', `${name} does not replay rows; set it to null, or choose a learner that does`);
+  if (replay.selector.kind !== 'uniform' && learnsFrom !== 'replay')
+    refuse('replay.selector.kind', `${name} does not replay rows; set it to uniform`);
   if (replay.generative !== null && train.mode === 'dream')
     refuse('replay.generative', 'the world model simulates rows already; set train.mode to real or offline');
   if (learnsFrom === 'model' && train.mode === 'real')
@@ -275,10 +275,8 @@ function checkLearner({ rl, train, replay, model }: ScenarioConfig, context: z.R
   if (train.mode === 'dream')
     refuse('train.mode', `${who} learns from rollouts of the real environment alone; set train.mode to real`);
   const rows = train.stepsPerRound === 'auto' ? ROLLOUT_STEPS : train.stepsPerRound;
-  if (typeof rl.batchSize === 'number' && rows < rl.batchSize) {
-    const needs = `${who} learns from batches of ${rl.batchSize} rows (rl.batchSize)`;
-    refuse('train.stepsPerRound', `${needs}, and a round gives ${rows}`);
-  }
+  const needs = `${who} learns from batches of ${rl.batchSize} rows (rl.batchSize)`;
+  if (Number(rl.batchSize) > rows) refuse('train.stepsPerRound', `${needs}, and a round gives ${rows}`);
 }
 
 /** As they are now: plugins add to them. */

@@ -113,7 +113,7 @@ export function parseConfig<T extends z.ZodObject>(
 export function configInvalid(learner: string, problem: string): Error {
   return reverieError('SETTING_INVALID', {
     problem: `Settings of the ${learner}: ${problem}`,
-    hint: 'See src/rl/config.ts for every setting, its meaning and its default.',
+    hint: 'docs/scenarios.md has every setting, its meaning and its default.',
   });
 }
 

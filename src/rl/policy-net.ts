@@ -85,8 +85,9 @@ interface PolicyOutputs {
   readonly raw: Value;
 }
 
-const LOG_STD_MIN = -10;
-const LOG_STD_MAX = 2;
+const LOG_STD = [-10, 2] as const;
+/** A column of a larger scale does not vary: see `noteMoments`. */
+const MOST_SCALE = 999;
 
 /** Columns of noise a row needs: standard normals for a Box, uniforms in (0, 1) for a Discrete. */
 export function noiseDim(net: PolicyNet): number {
@@ -121,7 +122,7 @@ export function policyGaussian(net: PolicyNet, params: Record<string, Value>, ob
   const out = policyTrunk(net, params, obs);
   if (net.head === 'gaussian') return { mean: out, logStd: params['policy.logStd'] };
   const dim = net.actions.dim;
-  return { mean: slice(out, 1, 0, dim), logStd: clip(slice(out, 1, dim, 2 * dim), LOG_STD_MIN, LOG_STD_MAX) };
+  return { mean: slice(out, 1, 0, dim), logStd: clip(slice(out, 1, dim, 2 * dim), ...LOG_STD) };
 }
 
 /** Everything a policy answers, from obs [rows, obsDim] and noise [rows, noiseDim]. */
@@ -178,11 +179,13 @@ function policyNetwork(net: PolicyNet, theta: Float32Array): PolicyNetwork {
     b: layout.view(theta, `policy.b${layer}`).slice(),
   }));
   if (net.standardises) {
-    // In one with the first layer.
+    // In one with the first layer. What never varied is at its mean: large numbers would not cancel in float32.
     const { w, b, out } = layers[0];
+    const [mean, scale] = ['policy.obsMean', 'policy.obsScale'].map((name) => layout.view(theta, name));
     for (let i = 0; i < w.length; i++) {
-      w[i] *= layout.view(theta, 'policy.obsScale')[Math.floor(i / out)];
-      b[i % out] -= layout.view(theta, 'policy.obsMean')[Math.floor(i / out)] * w[i];
+      const column = Math.floor(i / out);
+      w[i] *= scale[column] > MOST_SCALE ? 0 : scale[column];
+      b[i % out] -= mean[column] * w[i];
     }
   }
   const logStd = head === 'gaussian' ? layout.view(theta, 'policy.logStd').slice() : undefined;
@@ -253,10 +256,8 @@ function firstMaximum(x: Value): Value {
 }
 
 function classRow(graph: Graph, n: number): Value {
-  return graph.constant(
-    Array.from({ length: n }, (_, i) => i),
-    [1, n],
-  );
+  const classes = Array.from({ length: n }, (_, i) => i);
+  return graph.constant(classes, [1, n]);
 }
 
 function outputDim(net: PolicyNet): number {
@@ -341,12 +342,11 @@ function unpack(acted: Float32Array, rows: number, dim: number): ActingOutputs {
 function drawNoise(net: PolicyNet, count: number, rng: Rng, options: ActOptions): Float32Array {
   const noise = new Float32Array(count);
   if (options.deterministic) return net.actions.type === 'box' ? noise : noise.fill(0.5);
-  return net.actions.type === 'box' ? rng.fillNormal(noise) : rng.fillUniform(noise, UNIFORM_LOW, UNIFORM_HIGH);
+  return net.actions.type === 'box' ? rng.fillNormal(noise) : rng.fillUniform(noise, ...UNIFORM);
 }
 
 // In float32 the ends of (0, 1) would round to 0 and 1, whose double logarithm is infinite.
-const UNIFORM_LOW = 1e-7;
-const UNIFORM_HIGH = 1 - 1e-7;
+const UNIFORM = [1e-7, 1 - 1e-7] as const;
 
 function assertObs(obs: Float32Array, rows: number, obsDim: number): void {
   if (obs.length === rows * obsDim) return;

@@ -55,7 +55,7 @@ export class Collector {
   ) {}
 
   /**
-   * Takes exactly `steps` real steps; `rng` feeds the policy alone. Stops early, with what there is, when `signal` aborts or a step fails. A
+   * Takes exactly `steps` real steps; `rng` feeds the policy alone. Stops early, with what there is, when `signal` aborts or a step or a start fails. A
    * policy of another version than the last call's begins to remember anew, within an episode too.
    */
   async collect(policy: Policy, steps: number, rng: Rng, signal?: AbortSignal): Promise<Collected> {
@@ -70,15 +70,15 @@ export class Collector {
     let row = 0;
     let failure: unknown;
     while (row < steps && !signal?.aborted) {
-      if (!this.live) {
-        await this.begin();
-        acting.restart(Uint32Array.of(0));
-      }
-      episode[row] = this.episode;
-      step[row] = this.step;
-      const acted = await acting.act(this.observation, rng);
-      if (acted.logProb) logProb[row] = acted.logProb[0];
       try {
+        if (!this.live) {
+          await this.begin();
+          acting.restart(Uint32Array.of(0));
+        }
+        episode[row] = this.episode;
+        step[row] = this.step;
+        const acted = await acting.act(this.observation, rng);
+        if (acted.logProb) logProb[row] = acted.logProb[0];
         const finished = await this.stepOnce(acted.action, batch, row);
         if (finished) episodes.push(finished);
       } catch (error) {

@@ -109,9 +109,9 @@ export class Training {
     return this.live(policy, this.settings.train.stepsPerRound, rng);
   }
 
-  /** The first real steps, of a uniformly random policy. */
+  /** The first real steps, of a uniformly random policy: one at least, and two for a model to be fitted to. */
   collectAtRandom(rng: Rng): Promise<Collected> {
-    const steps = Math.max(1, this.settings.train.initialRandomSteps);
+    const steps = Math.max(this.parts.world ? 2 : 1, this.settings.train.initialRandomSteps);
     return this.live(new RandomPolicy(this.parts.env.actionSpace), steps, rng);
   }
 

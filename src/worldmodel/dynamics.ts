@@ -222,6 +222,6 @@ export interface HeldOutReport {
 }
 
 export function settingInvalid(problem: string): Error {
-  const hint = 'See docs/settings.md for every setting, its meaning and its default.';
+  const hint = 'docs/scenarios.md has every setting, its meaning and its default.';
   return reverieError('SETTING_INVALID', { problem: `Settings of the world model: ${problem}`, hint });
 }

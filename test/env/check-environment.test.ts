@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import type { Environment, SyncVectorEnvironment } from '../../src/core/environment.js';
 import { type CheckName, checkEnvironment, describeReport } from '../../src/env/check-environment.js';
 import { makeEnvironment } from '../../src/env/environments.js';
+import { boxSpace, requireAction } from '../../src/env/space-values.js';
 
 type Broken = (env: SyncVectorEnvironment) => Partial<Record<keyof SyncVectorEnvironment, unknown>>;
 
@@ -52,6 +53,25 @@ const CASES: [CheckName, string, Broken][] = [
 
 test.each(CASES)('%s finds %s', async (check, _, change) => {
   expect(await failures(change)).toContain(check);
+});
+
+test.each([
+  [1e7, 2e7],
+  [5, null],
+  [null, -5],
+  [-1, 1e8],
+  [-1e38, 1e38],
+  [3, 3],
+])('tries actions from %s to %s within their bounds and beyond', async (low, high) => {
+  const bounded: Broken = (env) => {
+    const actionSpace = boxSpace([low], [high]);
+    const step = (action: Float32Array) => {
+      requireAction(actionSpace, action);
+      return env.step(new Float32Array(1));
+    };
+    return { actionSpace, step };
+  };
+  expect(await failures(bounded)).toEqual([]);
 });
 
 test('works for asynchronous environments too', async () => {

@@ -32,3 +32,13 @@ test.each(['inverted-pendulum', 'inverted-double-pendulum', 'hopper', 'walker2d'
     env.close();
   },
 );
+
+test('the end of a body is known as long as what is observed and what ends it are its own', async () => {
+  const reward = [{ name: 'one', of: { constant: 1 } }];
+  for (const id of ['hopper', 'inverted-double-pendulum'] as const) {
+    const [own, paid] = [await makeEnvironment({ id }), await makeEnvironment({ id, reward })];
+    expect(paid.known?.terminated).toBe(own.known?.terminated);
+    const other = await makeEnvironment({ id, termination: [{ of: { qvel: 'all' }, below: 50 }] });
+    expect(other.known?.terminated).toBeUndefined();
+  }
+});

@@ -77,6 +77,19 @@ describe('what the data says is what happens', () => {
   });
 
   test.each([
+    ['beyond a clip is not known of what it shows', 20, undefined],
+    ['within a clip is known', 3, true],
+  ])('an end %s', async (_, limit, known) => {
+    const termination = [{ of: { qvel: ['turn'] }, above: -limit, below: limit }];
+    const env = await make({ termination, action: { range: [-9, 9] }, maxEpisodeSteps: null, resetNoise: [] });
+    env.reset({ seed: 1 });
+    let result = env.step(Float32Array.of(9, 0));
+    while (!result.terminated) result = env.step(Float32Array.of(9, 0));
+    expect(env.known?.terminated?.(result.observation, 0)).toBe(known);
+    env.close();
+  });
+
+  test.each([
     [
       'their sum',
       [

@@ -3,6 +3,8 @@
 import { expect, it } from 'vitest';
 import { makeEnvironment } from '../../src/env/environments.js';
 import { stackObservations } from '../../src/env/partial-environment.js';
+import { withDecisions } from '../../src/rl/auto-settings.js';
+import { sacConfigSchema } from '../../src/rl/config.js';
 import { DEFAULT_GRID, Gridworld } from '../controlled/gridworld.js';
 import { environmentContract } from './environment.contract.js';
 
@@ -48,5 +50,11 @@ it('is what a specification with `stack` makes, of observations in a box', async
   const env = await makeEnvironment({ id: 'pendulum', stack: 4 });
   expect(env.observationSpace).toMatchObject({ shape: [12] });
   const grid = new Gridworld(DEFAULT_GRID, 100);
-  expect(() => stackObservations(grid, 2)).toThrow(expect.objectContaining({ code: 'ENV_SPEC_INVALID' }));
+  const message = expect.stringContaining('shows a discrete 0..');
+  expect(() => stackObservations(grid, 2)).toThrow(expect.objectContaining({ code: 'ENV_SPEC_INVALID', message }));
+});
+
+it('is the body that settings name', async () => {
+  const settings = sacConfigSchema.parse({ targetEntropy: { pendulum: -0.3 } });
+  expect(withDecisions(settings, stackObservations(await pendulum(), 2)).targetEntropy).toBe(-0.3);
 });

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/environments.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
-import { loadPolicy, RandomPolicy } from '../../src/rl/policy-net.js';
+import { loadPolicy, type NetworkPolicy, RandomPolicy } from '../../src/rl/policy-net.js';
+import { makeSimba } from '../../src/rl/soft-actor-critic.js';
 import { box } from './batches.js';
 import { pendulumController } from './controllers.js';
 
@@ -23,6 +24,31 @@ describe('RandomPolicy', () => {
     const revived = await loadPolicy(structuredClone(policy.snapshot()).payload);
     expect(revived.version).toBe(policy.version);
     expect(await revived.act(new Float32Array(0), 300, Rng.fromSeed(1))).toEqual(acted);
+  });
+});
+
+describe('a policy as plain layers', () => {
+  it.each([0.5, 100, 1e6])('acts as it does where an observed element is always %f', async (constant) => {
+    const spaces = { observationSpace: box(3, -1e9, 1e9), actionSpace: box(1, -5, -1) };
+    const learner = await makeSimba({ hidden: [32, 32] }, spaces, Rng.fromSeed(1));
+    const rows = 100;
+    const rng = Rng.fromSeed(2);
+    const obs = Float32Array.from({ length: 3 * rows }, (_, i) => [rng.normal(), 50 + rng.normal(), constant][i % 3]);
+    learner.standardise(obs);
+    const policy = learner.policy() as NetworkPolicy;
+    const { action } = await policy.act(obs, rows, rng, { deterministic: true });
+    const { layers } = policy.network();
+    for (let row = 0; row < rows; row++) {
+      let h = obs.slice(3 * row, 3 * row + 3);
+      for (const [layer, { w, b, out }] of layers.entries()) {
+        const next = b.slice();
+        for (const [i, value] of h.entries())
+          for (let o = 0; o < out; o++) next[o] += Math.fround(value * w[i * out + o]);
+        h = layer === layers.length - 1 ? next : next.map((value) => Math.max(0, value));
+      }
+      expect(-3 + 2 * Math.tanh(h[0])).toBeCloseTo(action[row], 4);
+    }
+    await learner.close();
   });
 });
 

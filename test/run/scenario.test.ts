@@ -241,6 +241,17 @@ describe('a scenario with a mistake', () => {
     expect((await failure(ppo)).message).toContain('PPO learns from rollouts of the real environment alone');
   });
 
+  it.each(['ppo', 'pets'])('is told of priorities of rows that %s does not replay', async (algorithm) => {
+    const mode = algorithm === 'ppo' ? 'real' : 'dream';
+    const set = [`rl.algorithm=${algorithm}`, `train.mode=${mode}`, 'replay.selector.kind=prioritized'];
+    expect((await failure(BASE, { set })).message).toContain(`${algorithm} does not replay rows; set it to uniform`);
+  });
+
+  it('is told of policies to be kept by real steps where none are taken', async () => {
+    const set = ['rl.algorithm=td3-bc', 'train.mode=offline', 'train.keepPolicyEvery=100'];
+    expect((await failure(BASE, { set })).message).toContain('offline, no real steps are taken; set it to null');
+  });
+
   it('names the flag that brought it', async () => {
     const error = await failure(BASE, { set: ['rollout.horizons=3'] });
     expect(error.code).toBe('UNKNOWN_KEY');

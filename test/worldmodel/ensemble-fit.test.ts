@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { ReverieError } from '../../src/core/errors.js';
 import { Rng } from '../../src/core/rng.js';
 import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
@@ -234,4 +236,16 @@ describe('bad input', () => {
       });
     }
   });
+
+  it.each(['learnReward', 'learnTermination'])(
+    'says how to get around a %s that is false, and where it is told',
+    async (key) => {
+      const failing = fitChanged(({ terminated }) => terminated.fill(1, 0, 1), { [key]: false, elites: 1 });
+      const { message, hint } = (await failing.catch((reason) => reason)) as ReverieError;
+      expect(message).toContain(`${key} is false`);
+      expect(message).toContain('leave it auto');
+      const [page] = hint.match(/docs\/\S+\.md/)!;
+      expect(readFileSync(page, 'utf8')).toContain(`model.${key}`);
+    },
+  );
 });

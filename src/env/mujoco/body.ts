@@ -95,7 +95,7 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   clip: operator(
     ranged(clipSchema, ({ low, high }) => [low, high]),
     ({ of, low, high }, scope) =>
-      mapped(of, scope, `clip[${low},${high}]`, (value) => Math.min(Math.max(value, low), high), true),
+      mapped(of, scope, `clip[${low},${high}]`, (value) => Math.min(Math.max(value, low), high), [low, high]),
   ),
   affine: operator(
     z.strictObject({ of: nested, scale: z.number().default(1), offset: z.number().default(0) }),
@@ -154,7 +154,7 @@ function mapped(
   scope: ExpressionScope,
   name: string,
   map: (value: number) => number,
-  clip = false,
+  clip?: Clip,
 ): Scalar[] {
   return scalarsOf(of, scope).map((scalar) => ({ kind: 'map', key: `${name}(${scalar.key})`, of: scalar, map, clip }));
 }
@@ -228,11 +228,12 @@ export type Scalar =
       readonly key: string;
       readonly of: Scalar;
       readonly map: (value: number) => number;
-      readonly clip?: boolean;
+      readonly clip?: Clip;
     }
   | { readonly kind: 'reduce'; readonly key: string; readonly of: readonly Scalar[]; readonly how: Reduction }
   | { readonly kind: 'velocity'; readonly key: string; readonly of: Scalar };
 
+type Clip = readonly [low: number, high: number];
 type Reduction = 'sum' | 'product' | 'norm' | 'sumSquares' | 'difference';
 
 export type Read = () => number;
@@ -420,10 +421,15 @@ export function knownFunctions(quantities: BodyQuantities, duration: number): Kn
 
 function knownTermination({ observation, termination }: BodyQuantities): KnownFunctions['terminated'] {
   const row: Row = { of: EMPTY, at: 0 };
-  const source = rowSource(columnsOf(observation, true), row);
+  const source = rowSource(columnsOf(observation), row);
   const limits: { readers: Read[]; range: Termination }[] = [];
   for (const { of, range } of termination) {
-    const readers = readersOf(of, source);
+    const isClipped = (shown: Scalar, limited: Scalar) =>
+      shown.kind === 'map' && shown.of.key === limited.key && tells(shown.clip, range);
+    const readers = readersOf(
+      of.map((limited) => observation.find((shown) => isClipped(shown, limited)) ?? limited),
+      source,
+    );
     if (readers === undefined) return undefined;
     limits.push({ readers, range });
   }
@@ -434,13 +440,19 @@ function knownTermination({ observation, termination }: BodyQuantities): KnownFu
   };
 }
 
+/** Whether a clipped value lies in the range just where the value itself does. */
+function tells(clip: Clip | undefined, { above, below, atLeast, atMost }: Termination): boolean {
+  const ends = [above, below, atLeast, atMost].filter((end) => end !== undefined);
+  return clip !== undefined && ends.every((end) => clip[0] < end && end < clip[1]);
+}
+
 function knownReward(
   quantities: BodyQuantities,
   duration: number,
   terminated: KnownFunctions['terminated'],
 ): KnownFunctions['reward'] {
   const [obs, act, next]: Row[] = Array.from({ length: 3 }, () => ({ of: EMPTY, at: 0 }));
-  const columns = columnsOf(quantities.observation, false);
+  const columns = columnsOf(quantities.observation);
   const [before, after] = [rowSource(columns, obs), rowSource(columns, next)];
   const source: ScalarSource = {
     known: after.known,
@@ -474,13 +486,8 @@ function knownReward(
 }
 
 /** Column of the observation that shows a quantity, by its key. */
-function columnsOf(observation: readonly Scalar[], throughClip: boolean): Map<string, number> {
-  const columns = new Map<string, number>();
-  observation.forEach((scalar, column) => {
-    columns.set(scalar.key, column);
-    if (throughClip && scalar.kind === 'map' && scalar.clip) columns.set(scalar.of.key, column);
-  });
-  return columns;
+function columnsOf(observation: readonly Scalar[]): Map<string, number> {
+  return new Map(observation.map(({ key }, column) => [key, column]));
 }
 
 function rowSource(columns: ReadonlyMap<string, number>, row: Row): ScalarSource {

@@ -73,6 +73,7 @@ export async function warmStartArms(scenario: Scenario): Promise<Arm[]> {
   const isTaken = (key: string, value: unknown) => ['hidden', 'gamma', 'rewardScale'].includes(key) && value !== 'auto';
   const as = (learner: string) => [
     `rl.algorithm=${learner}`,
+    ...(learners.get(learner).learnsFrom === 'replay' ? [] : ['replay.selector.kind=uniform']),
     ...Object.entries(rl)
       .filter(([key, value]) => key in learners.get(learner).schema.shape && isTaken(key, value))
       .map(([key, value]) => `rl.${key}=${JSON.stringify(value)}`),

@@ -95,14 +95,14 @@ export async function fitEnsemble(
 
 function outcomeOf(terminates: boolean, config: EnsembleConfig, known: KnownFunctions): Outcome {
   if (!config.learnReward && !known.reward) {
-    throw settingInvalid('learnReward is false, but no known reward function is given.');
+    throw settingInvalid('learnReward is false, and no known reward function is given; leave it auto.');
   }
   const reward = config.learnReward ? 'learned' : 'known';
   if (config.learnTermination) return { reward, terminated: 'learned' };
   if (known.terminated) return { reward, terminated: 'known' };
   if (terminates) {
-    const problem = 'learnTermination is false and no known function is given, but some transitions end by the task.';
-    throw settingInvalid(problem);
+    const problem = 'learnTermination is false, and no known function is given, but some transitions end by the task';
+    throw settingInvalid(`${problem}; leave it auto.`);
   }
   return { reward, terminated: 'never' };
 }

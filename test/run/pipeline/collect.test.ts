@@ -75,6 +75,21 @@ describe('a recording', () => {
     expect([episode[369], episode[370], steps[370]]).toEqual([1, 2, 0]);
   });
 
+  it('keeps its rows where an episode cannot begin, and goes on with the next one', async () => {
+    const own = ClockedEnvironment.prototype.reset;
+    let begun = 0;
+    vi.spyOn(ClockedEnvironment.prototype, 'reset').mockImplementation(function (this: ClockedEnvironment, options) {
+      if (++begun === 3) throw new Error('no start today');
+      return own.call(this, options);
+    });
+    await expect(collect({ ...RECORD, out: at('startless') })).rejects.toThrow('no start today');
+    const kept = await ReplayBuffer.load(at('startless', 'checkpoint', 'real'));
+    expect([kept.size, kept.columns().truncated.at(-1)]).toEqual([400, 1]);
+    expect(await collect({ resume: at('startless') })).toMatchObject({ transitions: 1100 });
+    const { episode } = (await ReplayBuffer.load(at('startless', 'data'))).columns();
+    expect([episode[399], episode[400]]).toEqual([1, 3]);
+  });
+
   it.each([1, 4])('that broke off at episode %i goes on from what was put away', async (n) => {
     hurry();
     const out = `broken-${n}`;

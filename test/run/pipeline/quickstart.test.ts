@@ -30,6 +30,10 @@ describe('the arms of a quickstart', () => {
     expect(arms['redq'].rl).toMatchObject({ algorithm: 'redq', hidden: [64, 64], gamma: 0.9, critics: 10 });
     expect(arms['droq'].train).toMatchObject({ mode: 'real', updatesPerStep: 'auto' });
     expect(arms['ppo'].rl).toMatchObject({ algorithm: 'ppo', gamma: 0.9 });
+    const prioritized = ['replay.selector.kind=prioritized', 'replay.selector.alpha=0.5'];
+    const { ppo, redq } = await armsOf('pendulum', ['quickstart.baselines=[ppo, redq]', ...prioritized]);
+    expect(ppo.replay.selector).toEqual({ kind: 'uniform' });
+    expect(redq.replay.selector).toMatchObject({ kind: 'prioritized', alpha: 0.5 });
   });
 });
 

@@ -139,6 +139,19 @@ it('SAC with replay.realRatio: 1 takes the updates of a dream on real rows alone
   await goesOn(options('broken'), 'updates', 6);
 });
 
+it.each(['sac', 'pets'])('begins without random steps in a simulation, too: %s', async (algorithm) => {
+  const set = [
+    `rl.algorithm=${algorithm}`,
+    'train.initialRandomSteps=0',
+    'train.realSteps=12',
+    'train.stepsPerRound=10',
+  ];
+  const small = algorithm === 'pets' ? ['rl.candidates=4', 'rl.elites=2', 'rl.rounds=1', 'rl.horizon=2'] : [];
+  const out = join(folder, `at-once-${algorithm}`);
+  const result = await train({ scenario: 'pendulum', profile: 'smoke', seed: 3, out, set: [...set, ...small] });
+  expect(result.realSteps).toBe(12);
+});
+
 it('takes a fraction of an update a step, however short its rounds are', async () => {
   const set = ['train.mode=real', 'train.stepsPerRound=3', 'train.updatesPerStep=0.25', 'train.realSteps=300'];
   const result = await train({
