@@ -96,7 +96,7 @@ function stateError({ truth, scales }: Ground, simulated: ArrayLike<number>, row
 }
 
 const VECTOR_METRICS = metricTable(`
-drift                   | lower   | number | Drift | Mean error over all steps of open-loop simulations under the recorded actions, in standard deviations of each element; an error counts as ${WORST} at most.
+drift                   | lower   | number | Drift | Mean error of the steps of an open-loop simulation under the recorded actions, averaged over simulations, in standard deviations of each element; an error counts as ${WORST} at most.
 divergence-steps        | higher  | steps  | Steps to divergence | Mean number of steps before the error first exceeds the tolerance; all that were recorded, up to the horizon, where it never does.
 `);
 

@@ -153,9 +153,11 @@ const trainKeys = z.strictObject({
     'Real steps between refits of the model, in whole rounds; `auto`: once a tenth of the rows is new, or 250, or the model is worse on new rows than it was.',
   ),
   refit: oneOf(['continue', 'anew'], 'Refit from the last weights, or from scratch (slower, better on little data).'),
-  updatesPerStep: orAuto(from0).describe("Updates a real step, in real mode; `auto`: as in the learner's paper, or 1."),
+  updatesPerStep: orAuto(from0).describe(
+    'Updates a real step, in real mode; `auto`: 20 with redq and droq, 10 with simba, else 1.',
+  ),
   updatesPerRound: orAuto(count).describe(
-    "Gradient updates of a round, in dream mode or offline; `auto`: as in the learner's paper, or 40 a real step.",
+    'Gradient updates of a round, in dream mode or offline; `auto`: as many a real step, 40 with sac.',
   ),
   offlineUpdates: positive
     .default(50_000)

@@ -39,7 +39,7 @@ export interface LearnerEntry extends Entry<MakeLearner> {
    * It says the same of itself as `learnsFrom`.
    */
   readonly learnsFrom: 'replay' | 'rollouts' | 'model' | 'demonstrations';
-  /** Updates a real step that its paper runs it with, which `auto` takes; absent where the paper is not about them. */
+  /** Updates a real step that `auto` takes: those of its paper (redq, droq), or measured here (simba); absent where it is not about them. */
   readonly updatesPerStep?: number;
   /** Action spaces it can act in. */
   readonly actions: readonly VectorSpace['type'][];
