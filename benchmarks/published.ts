@@ -292,11 +292,12 @@ interface Pair {
   readonly reference: readonly CurveCase[];
 }
 
-/** Mean area of ours ÷ of the reference, with the interval over seeds. */
+/** Mean area of ours ÷ of the reference, with the interval over seeds; undefined where the reference is no better than a random policy. */
 export function ratioOf({ random, ours, reference }: Pick<Pair, 'random' | 'ours' | 'reference'>) {
   const ends = [...ours, ...reference].map(({ points }) => `${points[0][0]} to ${points.at(-1)![0]}`);
   if (new Set(ends).size > 1) throw new Error(`Curves of different steps: ${[...new Set(ends)].join('; ')}.`);
   const areas = [ours, reference].map((cases) => cases.map(({ points }) => areaOf(points) - random));
+  if (mean(areas[1]) <= 0) return undefined;
   return bootstrap([...ours.keys()], (places) => {
     const [own, other] = areas.map((side) => mean(places.map((place) => side[place])));
     return own / other;
@@ -314,12 +315,12 @@ function reportOf(pairs: readonly Pair[]): Report {
         ...{ kind: 'table', alignment: 'figures' },
         columns: ['', 'ours ÷ reference', 'ours', 'reference', 'random policy'],
         rows: pairs.map((pair) => {
-          const { value, low, high } = ratioOf(pair);
+          const found = ratioOf(pair);
           const { learner, body, random, ours, reference } = pair;
-          const ratio = `${text(value)} [${text(low)}, ${text(high)}]`;
+          const ratio = found ? `${text(found.value)} [${text(found.low)}, ${text(found.high)}]` : '–';
           return [`${learner}, ${body}`, ratio, areas(ours, random), areas(reference, random), text(random)];
         }),
-        note: 'Area under the curve: mean return over the steps above that of a random policy; means over seeds, with the 95 % interval of the ratio.',
+        note: 'Area under the curve: mean return over the steps above that of a random policy; means over seeds, with the 95 % interval of the ratio. No ratio where the reference is no better than a random policy.',
       },
       ...pairs.map(({ learner, body, ours, reference }) => ({
         ...{ kind: 'curves' as const, title: `${learner}, ${body}`, yTitle: 'return' },
@@ -360,12 +361,12 @@ export const learnersPublished: BenchmarkModule = {
     } finally {
       await sitting.close();
     }
-    const ratios = pairs.map(({ learner, body, ...pair }) => ({
-      learner,
-      body,
-      n: pair.ours.length,
-      ...ratioOf(pair),
-    }));
+    const ratios = pairs.flatMap(({ learner, body, ...pair }) => {
+      const found = ratioOf(pair);
+      if (!found) context.log(`${body}, ${learner}: no ratio, as the reference is no better than a random policy`);
+      return found ? [{ learner, body, n: pair.ours.length, ...found }] : [];
+    });
+    if (ratios.length === 0) throw new Error('No reference is better than a random policy: there is no ratio to tell.');
     if (!quick) await keepReport(root, ID, reportOf(pairs));
     const { value, low, high, n } = ratios.reduce((a, b) => (b.value < a.value ? b : a));
     const versions = pairs[0].reference[0].versions;

@@ -22,7 +22,9 @@ describe('curves against those of a reference', () => {
     const reference = [curve([0, 0], [10, 10]), curve([0, 10], [10, 10])];
     const ours = [curve([0, 0], [10, 20]), curve([0, 20], [10, 20])];
     expect(ratioOf({ random: 0, ours, reference })).toMatchObject({ value: 2, low: 2, high: 2 });
-    expect(ratioOf({ random: 5, ours, reference }).value).toBeCloseTo(10 / 2.5, 9);
+    expect(ratioOf({ random: 5, ours, reference })?.value).toBeCloseTo(10 / 2.5, 9);
+    // Both are below a random policy: their quotient would praise the worse one.
+    expect(ratioOf({ random: 30, ours, reference })).toBeUndefined();
     expect(() => ratioOf({ random: 0, ours: [curve([0, 0], [9, 20])], reference })).toThrow('0 to 9');
   });
 });
