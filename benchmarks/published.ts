@@ -94,7 +94,7 @@ const LEARNERS: Readonly<Record<string, Learner>> = {
   mbpo: {
     reference: 'mbrl-lib',
     budgets: { 'inverted-pendulum': 3_000, hopper: 5_000, 'half-cheetah': 5_000, walker2d: 5_000 },
-    seeds: { 'inverted-pendulum': 3, hopper: 4, 'half-cheetah': 1, walker2d: 0 },
+    seeds: { 'inverted-pendulum': 3, hopper: 4, 'half-cheetah': 1, walker2d: 1 },
     set: (budget) => [
       ...['rl.preset=mbpo', 'model.preset=mbpo', `train.realSteps=${budget}`],
       ...['train.initialRandomSteps=1000', 'train.evalEvery=250'],
