@@ -157,7 +157,7 @@ const trainKeys = z.strictObject({
     'Updates a real step, in real mode; `auto`: 20 with redq and droq, 10 with simba, else 1.',
   ),
   updatesPerRound: orAuto(count).describe(
-    'Gradient updates of a round, in dream mode or offline; `auto`: as many a real step, 40 with sac.',
+    'Gradient updates of a round, in dream mode or offline; `auto`: likewise, else 40 a real step.',
   ),
   offlineUpdates: positive
     .default(50_000)
