@@ -406,7 +406,7 @@ async function exists(path: string, files: FileSystem): Promise<boolean> {
   return files.stat(path).then(
     () => true,
     (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return false;
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return false; // below a file there is nothing
       throw error;
     },
   );

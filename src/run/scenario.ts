@@ -246,7 +246,7 @@ async function hashesOf(config: CommonConfig, sections: LoadedKind['sections'], 
 function hashOf(files: readonly string[], text = ''): string {
   const hash = createHash('sha256').update(text);
   // What is no regular file is refused with its own error when it is opened.
-  const regular = files.filter((file) => statSync(file, { throwIfNoEntry: false })?.isFile());
+  const regular = files.filter((file) => existsSync(file) && statSync(file).isFile());
   for (const file of regular) hash.update(readFileSync(file));
   return hash.digest('hex');
 }
