@@ -15,6 +15,7 @@ const refused = (...args: string[]) => refusal(args, folder);
 
 beforeAll(async () => {
   chmodSync(folder, 0o755);
+  cpSync('scenarios/bring-your-own-onnx/dynamics', at('onnx'), { recursive: true });
   const trained = await reverie(['train', ...SMOKE, '--out', 'trained', '--quiet'], folder);
   expect(trained.stderr).toBe('');
   const seen = await reverie(['collect', 'pendulum', '--set', 'collect.steps=400', '--out', 'seen', '--quiet'], folder);

@@ -94,6 +94,20 @@ describe('an ensemble fitted to a linear system with Gaussian noise', () => {
     expect(cold.report.isWarmStart).toBe(false);
     expect(warm.report.holdoutError).toBeLessThan(0.6 * cold.report.holdoutError);
   });
+
+  it('says what is another where it cannot warm-start', async () => {
+    const members = config.members + 1;
+    const other = fitEnsemble(
+      linearTransitions(50, Rng.fromSeed(7)),
+      linearSpaces,
+      { ...config, members },
+      {
+        rng: Rng.fromSeed(8),
+        previous: model,
+      },
+    );
+    await expect(other).rejects.toThrow(new RegExp(`"members":${config.members},.* this one {"members":${members},`));
+  });
 });
 
 describe('early stopping', () => {

@@ -164,7 +164,7 @@ export async function newTraining(context: JobContext, ports: TrainingPorts<Trai
     const settings = settingsOf(context, env);
     // Before the first real step is spent on a model that is of another body.
     const { modelFolder } = settings.dream ?? {};
-    if (modelFolder !== undefined) await (await modelFor(env, modelFolder)).close();
+    if (modelFolder !== undefined) await (await modelFor(env, modelFolder, config.model.kind)).close();
     return new Training(settings, await firstParts(context, settings, env, opened), ports);
   } catch (error) {
     for (const one of opened) await one.close();

@@ -13,7 +13,7 @@ import { digest, vectorSet } from '../evaluation-set.js';
 import { formatCount, formatNumber, formatPercent, quoted } from '../format.js';
 import type { JobContext } from '../job.js';
 import { publish } from '../report-page.js';
-import { findInput, recordsOf, requireInput, resolvedSpec } from './inputs.js';
+import { findInput, modelFor, recordsOf, requireInput, resolvedSpec } from './inputs.js';
 
 export type FitResult = Awaited<ReturnType<typeof fitJob>>;
 
@@ -52,7 +52,7 @@ export async function fitJob(context: JobContext) {
     const data = requireInput(inputs, 'data');
     const real = await recordsOf(env, data);
     const earlier = findInput(inputs, 'model');
-    previous = earlier === undefined ? undefined : await kind.load(earlier, {});
+    previous = earlier === undefined ? undefined : await modelFor(env, earlier, config.model.kind);
     const fitted = await kind.fit({
       ...{ section: config.model, data: real, spaces: env, previous, onProgress },
       rng: Rng.fromSeed(context.seed).split('fit'),

@@ -14,7 +14,7 @@ import { describeSpace, rowSize } from '../../env/space-values.js';
 import type { TrainingDevice } from '../../nn/trainer.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import { isSavedBuffer } from '../../replay/snapshot.js';
-import { type LoadedLearner, loadLearner, saveLearner } from '../../rl/checkpoint.js';
+import { loadLearner, saveLearner } from '../../rl/checkpoint.js';
 import type { Learner, PlanningLearner } from '../../rl/learner.js';
 import { misfit, type Spaces } from '../../rl/spaces.js';
 import type { Training } from '../../training/training.js';
@@ -119,10 +119,14 @@ export function broughtModel({ config, folder }: Scenario): string | undefined {
   return brought === undefined ? undefined : resolve(folder, brought);
 }
 
-/** The world model in `folder`. @throws MODEL_FILE_INVALID, or INPUT_UNFIT if it has other spaces than `env`'s */
-export async function modelFor(env: VectorEnvironment, folder: string): Promise<StoredDynamics> {
+/** The world model in `folder`, to be fitted further by `kind`. @throws MODEL_FILE_INVALID, FLAG_INVALID, INPUT_UNFIT if it has other spaces than `env`'s */
+export async function modelFor(env: VectorEnvironment, folder: string, kind?: string): Promise<StoredDynamics> {
   const model = await loadWorldModel(folder);
-  const problem = misfit(model, env, folder, 'model');
+  const isFit = kind === undefined || kind === model.backend || dynamicsKinds.get(kind).broughtFolder !== undefined;
+  const expected = `one of model.kind "${kind}", to fit it further, and not of "${model.backend}"`;
+  const problem = isFit
+    ? misfit(model, env, folder, 'model')
+    : reverieError('FLAG_INVALID', { flag: '--model', value: folder, expected });
   if (problem === undefined) return model;
   await model.close();
   throw problem;
@@ -154,8 +158,7 @@ const BEYOND = 0.05;
 
 /** The first number of an action that lies far outside. */
 function farAction(buffer: ReplayBuffer, space: VectorSpace): number | undefined {
-  const { start: first = 0, n = 1 } = space.type === 'discrete' ? space : {};
-  const { low, high } = space.type === 'discrete' ? { low: [first], high: [first + n - 1] } : space;
+  const { low, high } = space.type === 'discrete' ? { low: [space.start], high: [space.start + space.n - 1] } : space;
   return buffer.columns().action.find((value, at) => {
     const [least, most] = [low[at % buffer.actionDim], high[at % buffer.actionDim]];
     const slack = least === null || most === null ? 0 : BEYOND * (most - least);
@@ -164,11 +167,7 @@ function farAction(buffer: ReplayBuffer, space: VectorSpace): number | undefined
 }
 
 /** The learner in `folder`. @throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if it learned to act in other spaces than `env`'s */
-export async function learnerFor(
-  env: VectorEnvironment,
-  folder: string,
-  device?: TrainingDevice,
-): Promise<LoadedLearner> {
+export async function learnerFor(env: VectorEnvironment, folder: string, device?: TrainingDevice) {
   const { learner, manifest } = await loadLearner(folder, device);
   const problem = misfit(manifest.spaces as Spaces, env, folder, 'checkpoint');
   if (problem === undefined) return { learner, manifest };

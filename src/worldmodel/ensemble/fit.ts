@@ -121,12 +121,11 @@ function warmStart(
   const { description, parameters } = previous;
   const shape = memberShapeOf(spaces, config);
   const layout = memberLayout(shape, config);
-  const before = memberShapeOf(description, description.config);
-  if (JSON.stringify(before) !== JSON.stringify(shape) || description.config.members !== config.members) {
+  const before = { members: description.config.members, ...memberShapeOf(description, description.config) };
+  const [theirs, ours] = [before, { members: config.members, ...shape }].map((one) => JSON.stringify(one));
+  if (theirs !== ours) {
     if (learnTermination === 'auto' && before.termination !== shape.termination) return undefined;
-    const problem =
-      'the previous model has other spaces, members, hidden layers or heads; a warm start needs the same.';
-    throw settingInvalid(problem);
+    throw settingInvalid(`the previous model has ${theirs}, this one ${ours}; a warm start needs the same.`);
   }
   return Array.from({ length: config.members }, (_, member) => {
     const theta = parameters.slice(member * layout.size, (member + 1) * layout.size);
