@@ -108,6 +108,7 @@ function problemsOfSpaces({ observationSpace, actionSpace }: Environment): strin
   for (const [name, space] of Object.entries({ observationSpace, actionSpace })) {
     if (space.type === 'box') {
       const size = rowSize(space);
+      if (size === 0) problems.push(`${name}: no element`);
       if (space.low.length !== size || space.high.length !== size) problems.push(`${name}: ${size} bounds are needed`);
       const at = space.low.findIndex((low, i) => crossed([low, space.high[i]]));
       if (at >= 0) problems.push(`${name}: element ${at}: ${crossed([space.low[at], space.high[at]])}`);

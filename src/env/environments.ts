@@ -67,7 +67,8 @@ const classic = (name: string, summary: string, of: 'CartPole' | 'Pendulum', ste
 const cartpole = classic('cartpole', 'Cart-pole balancing with two actions.', 'CartPole', 500);
 const pendulum = classic('pendulum', 'Pendulum swing-up by a torque.', 'Pendulum', 200);
 
-export const environments = new Registry<EnvironmentEntry>('environment', [...bodies, cartpole, pendulum, gymnasium]);
+const ours = [...bodies, cartpole, pendulum, gymnasium];
+export const environments = new Registry<EnvironmentEntry>('environment', ours);
 
 /** All environments of the package that need no model file. */
 export const environmentIds: readonly string[] = [...bodies, cartpole, pendulum].map(({ name }) => name);
@@ -86,7 +87,7 @@ export function keysOf({ schema }: EnvironmentEntry): string[] {
   return Object.keys(schema?.shape ?? {});
 }
 
-const ourKeys = {
+const commonKeys = {
   id: z.string().optional().describe('a built-in environment, or a name for an mjcf one'),
   mjcf: z.string().optional().describe('path of a MuJoCo model, relative to the scenario folder'),
   mjcfFolder: z.string().optional().describe('folder that its files may lie in, likewise; default: that of `mjcf`'),
@@ -97,9 +98,9 @@ const ourKeys = {
     .max(16)
     .optional()
     .describe('last observations that are shown side by side, the newest last: for what a single one does not tell'),
-  ...bodyKeys.shape,
-  ...gymnasiumKeys.partial().shape,
 };
+
+const ourKeys = { ...commonKeys, ...bodyKeys.shape, ...gymnasiumKeys.partial().shape };
 
 type OurSchema = z.ZodObject<typeof ourKeys, z.core.$strict>;
 
@@ -116,14 +117,14 @@ export function envSpecSchema(): OurSchema {
 let made: { readonly known: number; readonly schema: OurSchema } | undefined;
 
 function schemaOfNow(): OurSchema {
-  return (
-    z
-      // Twice: ours come first, and mean what they mean here.
-      .strictObject({ ...ourKeys, ...keysOfAll(environments.list().map(({ schema }) => schema)), ...ourKeys })
-      .superRefine((spec, context) => {
-        for (const problem of misplaced(spec)) context.addIssue({ code: 'custom', message: problem });
-      }) as unknown as OurSchema
-  );
+  const keys: Record<string, z.ZodType> = { ...ourKeys };
+  const others = environments.list().filter((entry) => !ours.includes(entry));
+  // An environment of a plugin may mean something else by a key of our bodies, and checks it again.
+  for (const [key, type] of Object.entries(keysOfAll(others.map(({ schema }) => schema))))
+    keys[key] = keys[key] === undefined ? type : z.union([keys[key], type]);
+  return z.strictObject({ ...keys, ...commonKeys }).superRefine((spec, context) => {
+    for (const problem of misplaced(spec)) context.addIssue({ code: 'custom', message: problem });
+  }) as unknown as OurSchema;
 }
 
 export type EnvSpec = z.input<OurSchema>;
@@ -132,12 +133,9 @@ type CheckedEnvSpec = z.output<OurSchema>;
 /** The spec with defaults, or UNKNOWN_KEY, NAME_UNKNOWN, ENV_SPEC_INVALID. */
 export function checkEnvSpec(spec: unknown): CheckedEnvSpec {
   const checked = parseStrictly(envSpecSchema(), spec, 'environment');
-  if (checked.mjcf === undefined && entryFor(checked) === undefined) {
-    throw reverieError('NAME_UNKNOWN', {
-      problem: `No environment is called "${checked.id}".`,
-      hint: `Known environments: ${environmentIds.join(', ')}.`,
-    });
-  }
+  const problem = `No environment is called "${checked.id}".`;
+  const hint = `Known environments: ${environmentIds.join(', ')}.`;
+  if (checked.mjcf === undefined && !entryFor(checked)) throw reverieError('NAME_UNKNOWN', { problem, hint });
   return checked;
 }
 

@@ -49,6 +49,7 @@ const CASES: [CheckName, string, Broken][] = [
   ],
   ['not-reset', 'a step before reset', (env) => ({ step: (a: Float32Array) => stepAnyway(env, a) })],
   ['spaces', 'bounds of the wrong number', () => ({ actionSpace: { type: 'box', shape: [1], low: [], high: [] } })],
+  ['spaces', 'actions of no element', () => ({ actionSpace: { type: 'box', shape: [0], low: [], high: [] } })],
 ];
 
 test.each(CASES)('%s finds %s', async (check, _, change) => {

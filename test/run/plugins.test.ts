@@ -3,7 +3,7 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { environments } from '../../src/env/environments.js';
+import { environments, makeEnvironment } from '../../src/env/environments.js';
 import { kinds } from '../../src/kinds/registry.js';
 import {
   loadAnyScenario,
@@ -37,6 +37,19 @@ describe('a plugin', () => {
     expect(scenario.config.plugins).toEqual(['./plugin.mjs']);
     expect(await reviveScenario(JSON.parse(JSON.stringify(scenario)), 'scenario.json')).toEqual(scenario);
     expect(scenarioText(scenario)).toContain('- ./plugin.mjs');
+  });
+
+  it('may bring an environment with a key that a body has, too, and means otherwise', async () => {
+    const module = `
+      import { z } from 'reverie/extend';
+      const schema = z.strictObject({ reward: z.enum(['dense', 'sparse']) });
+      export default { environments: [{ name: 'paid', summary: 'Nothing moves.', schema, make: async () => async () => undefined }] };`;
+    const home = written('paid', module, undefined, 'paid, reward: sparse');
+    expect((await loadScenario(home)).config.env).toEqual({ id: 'paid', reward: 'sparse' });
+    const wrong = expect.objectContaining({ message: expect.stringMatching(/"env.reward" is "rare".*"sparse"/) });
+    await expect(loadScenario(home, { set: ['env.reward=rare'] })).rejects.toEqual(wrong);
+    const body = makeEnvironment({ id: 'hopper', reward: 'sparse' as never });
+    await expect(body).rejects.toMatchObject({ code: 'ENV_SPEC_INVALID' });
   });
 
   it('may bring a format of transitions, which synth.export then takes', async () => {
