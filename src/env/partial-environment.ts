@@ -38,7 +38,7 @@ export function stackObservations(environment: VectorEnvironment, count: number)
       once(environment.reset(options), (result) => show(result, Float32Array.from(times([...result.observation])))),
     step: (action) =>
       once(environment.step(action), (result) =>
-        show(result, Float32Array.of(...shown.subarray(width), ...result.observation)),
+        show(result, Float32Array.from([...shown.subarray(width), ...result.observation])),
       ),
     snapshot: () =>
       once(environment.snapshot(), ({ env, state }) => ({ env, state: { state, shown: packFloats(shown) } })),

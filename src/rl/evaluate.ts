@@ -57,8 +57,8 @@ export function summariseReturns(returns: ArrayLike<number>, lengths: ArrayLike<
     episodes: values.length,
     meanReturn: mean(values),
     stdReturn: sampleDeviation(values),
-    minReturn: Math.min(...values),
-    maxReturn: Math.max(...values),
+    minReturn: values.reduce((least, value) => Math.min(least, value), Infinity),
+    maxReturn: values.reduce((most, value) => Math.max(most, value), -Infinity),
     meanLength: mean(lengths),
   };
 }

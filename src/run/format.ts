@@ -37,9 +37,9 @@ export function formatNumber(value: number): string {
   return String(Number(value.toPrecision(size >= 1000 ? 4 : 3)));
 }
 
-/** `421 ± 12`. */
-export function formatSpread(mean: number, spread: number): string {
-  return `${formatNumber(mean)} ± ${formatNumber(spread)}`;
+/** `421 ± 12`; of one value, which has no spread, `421`. */
+export function formatSpread(mean: number, spread: number, values = 2): string {
+  return values < 2 ? formatNumber(mean) : `${formatNumber(mean)} ± ${formatNumber(spread)}`;
 }
 
 /** `83 %`, `4.5 %`; nearly all, which is not all: `> 99 %`; a share that is not known, or of nothing: `–`. */

@@ -3,6 +3,7 @@
 import { expect, it } from 'vitest';
 import { makeEnvironment } from '../../src/env/environments.js';
 import { stackObservations } from '../../src/env/partial-environment.js';
+import { unboundedSpace } from '../../src/env/space-values.js';
 import { withDecisions } from '../../src/rl/auto-settings.js';
 import { sacConfigSchema } from '../../src/rl/config.js';
 import { DEFAULT_GRID, Gridworld } from '../controlled/gridworld.js';
@@ -33,6 +34,19 @@ it('gives observations away: who scales one in place changes nothing that is to 
   const kept = env.step(Float32Array.of(0)).observation;
   for (const touched of [start.observation, env.restore(snapshot), env.reset({ seed: 1 }).observation]) touched.fill(9);
   expect(env.step(Float32Array.of(0)).observation).toEqual(kept);
+});
+
+it('shows pictures, too, which have more elements than a call takes arguments', async () => {
+  const [env, width] = [await pendulum(), 100_000];
+  const wide = Object.assign(Object.create(env), {
+    observationSpace: unboundedSpace(width),
+    reset: () => ({ ...env.reset({ seed: 1 }), observation: new Float32Array(width) }),
+    step: (action: Float32Array) => ({ ...env.step(action), observation: new Float32Array(width).fill(1) }),
+  });
+  const stacked = stackObservations(wide as typeof env, 4);
+  stacked.reset();
+  const { observation } = stacked.step(Float32Array.of(0));
+  expect([observation.length, observation.indexOf(1)]).toEqual([4 * width, 3 * width]);
 });
 
 it('goes on from its snapshots', async () => {

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/environments.js';
-import { evaluatePolicy } from '../../src/rl/evaluate.js';
+import { evaluatePolicy, summariseReturns } from '../../src/rl/evaluate.js';
 import { loadPolicy, type NetworkPolicy, RandomPolicy } from '../../src/rl/policy-net.js';
 import { makeSimba } from '../../src/rl/soft-actor-critic.js';
 import { box } from './batches.js';
@@ -65,6 +65,15 @@ describe('evaluatePolicy', () => {
     expect(all.meanReturn).toBeCloseTo(mean, 9);
     const squares = [...all.returns].reduce((sum, r) => sum + (r - mean) ** 2, 0);
     expect(all.stdReturn).toBeCloseTo(Math.sqrt(squares / 2), 9);
+  });
+
+  it('sums up more episodes than a call takes arguments', () => {
+    const returns = Float64Array.from({ length: 200_000 }, (_, i) => i);
+    expect(summariseReturns(returns, returns)).toMatchObject({
+      minReturn: 0,
+      maxReturn: 199_999,
+      meanReturn: 99_999.5,
+    });
   });
 
   it('cuts episodes without a clock, and can be stopped', async () => {

@@ -93,4 +93,5 @@ it('numbers read as people write them', () => {
     '100 %',
   ]);
   expect(formatSpread(421.3, 12.06)).toBe('421 ± 12.1');
+  expect(formatSpread(421.3, 0, 1)).toBe('421');
 });

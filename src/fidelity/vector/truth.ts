@@ -259,7 +259,7 @@ function drawnEpisodes(all: readonly (readonly number[])[], rows: number, rng: R
     const count = chosen.get(e);
     if (count === undefined) return;
     episodes.push({ first: indices.length, rows: count });
-    indices.push(...episode.slice(0, count));
+    for (const index of episode.slice(0, count)) indices.push(index);
   });
   return { indices, episodes };
 }

@@ -176,7 +176,7 @@ export async function evalJob(context: JobContext) {
     phase.end();
     const summary = summariseReturns(returns, lengths);
     const { meanReturn, stdReturn, minReturn, maxReturn, meanLength } = summary;
-    const spread = `${formatSpread(meanReturn, stdReturn)} over ${episodes} real episodes`;
+    const spread = `${formatSpread(meanReturn, stdReturn, episodes)} over ${episodes} real episodes`;
     const rows = [
       ['return', `${spread}, ${formatNumber(minReturn)} to ${formatNumber(maxReturn)}`],
       ['mean length', `${formatNumber(meanLength)} steps`],

@@ -187,7 +187,7 @@ function trainReport(name: string, result: ReturnType<typeof resultOf>, random: 
         : `${formatCount(generative.rows)} rows from ${formatCount(generative.fits)} diffusions, ${formatPercent(generative.share)} of each batch`,
     ],
     ['learned', `${formatCount(result.updates)} gradient updates${isRandom ? RANDOM : ''}`],
-    ['last return', last === undefined ? 'not evaluated' : formatSpread(last.meanReturn, last.stdReturn)],
+    ['last return', last ? formatSpread(last.meanReturn, last.stdReturn, last.episodes) : 'not evaluated'],
     threshold !== null && [
       'threshold',
       `${formatNumber(threshold)} ${reached == null ? 'not reached' : `reached after ${formatCount(reached)} ${unit}`}`,

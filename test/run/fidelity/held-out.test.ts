@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
+import { unboundedSpace } from '../../../src/env/space-values.js';
 import { makeDomain } from '../../../src/env/tools/domains.js';
 import { episodeOverlap, refuseSeenEpisodes } from '../../../src/fidelity/tools/truth.js';
-import { seenRows } from '../../../src/fidelity/vector/truth.js';
+import { openTruth, seenRows } from '../../../src/fidelity/vector/truth.js';
 import { ReplayBuffer } from '../../../src/replay/buffer.js';
 import { allocateBatch } from '../../../src/replay/columns.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
@@ -71,17 +72,21 @@ describe('held-out episodes', () => {
   });
 });
 
-async function transitions(path: string, seed: number): Promise<void> {
-  const rows = 20;
-  const buffer = new ReplayBuffer({ capacity: 100, obsDim: 2, actionDim: 1, source: 'real' });
+function recorded(rows: number, seed: number): ReplayBuffer {
+  const buffer = new ReplayBuffer({ capacity: 2 * rows, obsDim: 2, actionDim: 1, source: 'real' });
   const batch = allocateBatch(rows, 2, 1);
   const rng = Rng.fromSeed(seed);
-  for (const values of [batch.obs, batch.action, batch.nextObs]) {
+  for (const values of [batch.obs, batch.action, batch.nextObs])
     for (let i = 0; i < values.length; i++) values[i] = rng.normal();
-  }
+  // Each state is the one that the step before led to.
+  batch.obs.set(batch.nextObs.subarray(0, 2 * (rows - 1)), 2);
   const from = { source: 'real', backend: 'real', modelVersion: '', scenario: 'p', policyVersion: 'p', seed } as const;
-  buffer.append(batch, { ...from, episode: new Float64Array(rows), step: new Uint32Array(rows) });
-  await buffer.save(path);
+  buffer.append(batch, { ...from, episode: new Float64Array(rows), step: Uint32Array.from(batch.reward, (_, i) => i) });
+  return buffer;
+}
+
+async function transitions(path: string, seed: number): Promise<void> {
+  await recorded(20, seed).save(path);
 }
 
 function run(path: string, inputs: object): void {
@@ -122,4 +127,14 @@ describe('held-out transitions', () => {
     rows.nextObs[1] += 1e-3;
     expect(await seenRows(rows, [join(root, 'a')])).toBe(19);
   });
+});
+
+it('recorded transitions are taken in whole episodes, also in one of more rows than a call takes arguments', async () => {
+  const rows = 200_000;
+  const host = { find: () => 'records', records: async () => recorded(rows, 1), trainingFolders: () => [] };
+  const scenario = { config: { fidelity: { transitions: rows - 1, starts: 3 } } };
+  const spaces = { observationSpace: unboundedSpace(2), actionSpace: unboundedSpace(1) };
+  const setup = { host, scenario, inputs: { data: 'records' }, seed: 0 };
+  const { truth } = await openTruth(setup as never, spaces as never, undefined as never);
+  expect(truth.episodes).toEqual([{ first: 0, rows: rows - 1 }]);
 });
