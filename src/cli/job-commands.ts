@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { Report } from '../core/report.js';
 import type { FolderInput, JobInputs } from '../run/job.js';
 import type { JobName } from '../run/jobs.js';
-import { examplesText, type JobFlags, withDeviceOptions, withFidelityOptions, withJobOptions } from './options.js';
+import { examplesText, type JobFlags, once, withDeviceOptions, withFidelityFlags, withJobOptions } from './options.js';
 import { EXIT, type Outcome, type Terminal } from './terminal.js';
 
 interface JobCommand {
@@ -162,10 +162,10 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
     if (takes.length > 0) command.optionsGroup('Input:');
     for (const input of takes) {
       const flag = input === 'heldOut' ? 'held-out' : input;
-      command.option(`--${flag} <folder>`, `${INPUT_HELP[input]}${needs.includes(input) ? ' (needed)' : ''}`);
+      command.option(`--${flag} <folder>`, `${INPUT_HELP[input]}${needs.includes(input) ? ' (needed)' : ''}`, once);
     }
     if (spec.usesDevice) withDeviceOptions(command);
-    if (name === 'fidelity') withFidelityOptions(command);
+    if (name === 'fidelity') withFidelityFlags(command);
     if (name === 'audit')
       command.option('--tasks', 'audit only the tasks, all of them; exit with 1 if one is not fit to be rewarded');
     withJobOptions(command, name === 'synth').action(async (given: string | undefined, flags: JobFlags & JobInputs) => {

@@ -57,10 +57,8 @@ function addScenarios(program: Command, terminal: Terminal): void {
       const known = await listScenarios();
       const { terminalTable } = await import('../run/report.js');
       const rows = known.map(({ name, description }) => [name, description]);
-      const table = terminalTable(
-        { columns: ['scenario', 'what is learned'], rows, alignment: 'text' },
-        terminal.stdout.columns,
-      );
+      const shown = { columns: ['scenario', 'what is learned'], rows, alignment: 'text' } as const;
+      const table = terminalTable(shown, terminal.stdout.columns);
       print(terminal, flags.json, { scenarios: known }, table);
     },
   );

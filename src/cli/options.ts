@@ -17,7 +17,7 @@ export type JobFlags = OutputFlags &
 export function withScenarioOptions(command: Command): Command {
   return command
     .optionsGroup('Scenario:')
-    .option('--profile <name>', 'lay one of the scenario\'s profiles over it, such as "smoke"')
+    .option('--profile <name>', 'lay one of the scenario\'s profiles over it, such as "smoke"', once)
     .option('--set <path=value>', 'override one key, such as rl.gamma=0.98; repeatable', collected)
     .option('--seed <integer>', 'seed of every random stream; same seed, same bytes', wholeNumber);
 }
@@ -26,11 +26,9 @@ export function withJobOptions(command: Command, overQueue = false): Command {
   withScenarioOptions(command)
     .optionsGroup('Run:')
     .option('--workers <n>', 'worker threads; 0: none. Never changes results', wholeNumber)
-    .option('--out <folder>', 'folder of the run (default: a new one under runs/)')
+    .option('--out <folder>', 'folder of the run (default: a new one under runs/)', once)
     .option('--resume <folder>', 'go on with the unfinished run in this folder, with its scenario and seed');
-  if (overQueue) {
-    command.option('--queue <url>', 'of a tools scenario: have episodes run by the workers of this queue');
-  }
+  if (overQueue) command.option('--queue <url>', 'of a tools scenario: have episodes run by the workers of this queue');
   command.option('--trust-rules', 'run rules of domains as ordinary code of this process, without their sandbox');
   return withOutputOptions(command.option('--quiet', 'no progress'));
 }
@@ -55,14 +53,11 @@ function deviceName(name: string): string {
 }
 
 /** Beside the folders it takes. */
-export function withFidelityOptions(command: Command): void {
+export function withFidelityFlags(command: Command): void {
+  const limit = 'exit with 1 where the first model is worse, such as one-step.state-exact=0.95; repeatable';
   command
     .option('--compare <source>', 'another model to judge beside it, a folder; repeatable', collected)
-    .option(
-      '--fail-under <metric=limit>',
-      'exit with 1 where the first model is worse, such as one-step.state-exact=0.95; repeatable',
-      collected,
-    );
+    .option('--fail-under <metric=limit>', limit, collected);
 }
 
 export function withOutputOptions(command: Command): Command {
@@ -77,6 +72,12 @@ export function examplesText(examples: readonly (readonly [command: string, comm
 
 export function collected(value: string, before: readonly string[] | undefined): string[] {
   return [...(before ?? []), value];
+}
+
+/** Of two the first would be left out in silence. */
+export function once(value: string, before?: string): string {
+  if (before === undefined) return value;
+  throw new InvalidArgumentError(`It is given once, and "${before}" was given before.`);
 }
 
 export function wholeNumber(value: string): number {

@@ -18,6 +18,9 @@ describe('wrong usage', () => {
     [['train', 'pendulum', '--resume', 'x'], /leave the scenario out/],
     [['train', '--resume', 'x', '--seed', '3', '--out', 'y'], /leave out --seed, --out/],
     [['inspect'], /missing required argument/],
+    [['fit', '--data', 'a', '--data', 'b'], /--data .*'b'.* "a" was given before/],
+    [['fidelity', 'pendulum', '--model', 'a', '--model', 'b'], /"a" was given before/],
+    [['collect', 'pendulum', '--profile', 'a', '--profile', 'b'], /"a" was given before/],
   ])('%j ends with 2 and says what to do', async (args, message) => {
     const { code, stderr, stdout } = await reverie(...args);
     expect(stderr).toMatch(message);
