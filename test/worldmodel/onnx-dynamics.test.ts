@@ -1,4 +1,4 @@
-import { link, writeFile } from 'node:fs/promises';
+import { copyFile, link, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
@@ -50,6 +50,30 @@ describe('ONNX dynamics of one’s own', () => {
       expect([...nextObs]).toEqual(width === 1 ? [2, 1] : [0, 0, 1, 0, 1, 0]);
       await model.close();
     }
+  });
+
+  it('finds the body of its known reward beside its manifest, wherever it is saved', async () => {
+    await copyFile('scenarios/bring-your-own-mjcf/ball-beam.xml', join(folder, 'beam.xml'));
+    const graph = new Graph('still');
+    graph.output(
+      'next',
+      add(graph.input('obs', 'float32', ['batch', 4]), graph.input('action', 'float32', ['batch', 1])),
+    );
+    const observation = [{ qpos: 'all' }, { qvel: 'all' }];
+    const env = { mjcf: '../beam.xml', observation, reward: [{ name: 'r', of: { sumSquares: { qpos: 'all' } } }] };
+    const spaces = { observationSpace: unboundedSpace(4), actionSpace: boxSpace([-1], [1]) };
+    const manifest = { ...ownManifest, ...spaces, outputs: { nextObs: 'next' }, env };
+    await mkdir(join(folder, 'model'));
+    const model = await OnnxDynamics.load(await writeOwn(join(folder, 'model'), manifest, graph.toModel()));
+    const elsewhere = join(temporaryFolder('elsewhere'), 'a', 'b');
+    await model.save(elsewhere);
+    const again = await OnnxDynamics.load(elsewhere);
+    for (const one of [model, again]) {
+      const { reward } = await oneStep(one, Float32Array.of(1, 2, 0, 0), Float32Array.of(1), Rng.fromSeed(1));
+      expect(reward[0]).toBe(13);
+      await one.close();
+    }
+    expect(again.modelVersion).toBe(model.modelVersion);
   });
 
   it('answers one of the states where these are counted, whichever way it tells them', async () => {

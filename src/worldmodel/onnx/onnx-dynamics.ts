@@ -1,7 +1,7 @@
 // Dynamics of one's own as an ONNX file: what manifest.json beside it must say, whether the two agree, and what follows a step.
 
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { sha256 } from '../../core/canonical-json.js';
 import type { KnownFunctions } from '../../core/environment.js';
@@ -130,11 +130,8 @@ function requireTensor(
     .map((width) => (width === undefined ? '[batch]' : `[batch, ${width}]`))
     .join(' or ');
   const given = `${dtype}[${shape.join(', ')}]`;
-  throw folderInvalid(
-    path,
-    `${kind} "${name}" is ${given} where float32 ${wanted} with a free batch size is needed.`,
-    HINT,
-  );
+  const problem = `${kind} "${name}" is ${given} where float32 ${wanted} with a free batch size is needed.`;
+  throw folderInvalid(path, problem, HINT);
 }
 
 export interface OnnxPayload {
@@ -172,6 +169,9 @@ export class OnnxDynamics extends MemorylessDynamics {
     const folder = path.endsWith(`/${MANIFEST}`) ? dirname(path) : path;
     const { files: _, ...raw } = await readManifest(folder);
     const manifest = parseOnnxManifest(raw, folder);
+    // Wherever it is saved, or revived in another thread.
+    for (const key of ['mjcf', 'mjcfFolder'] as const)
+      if (manifest.env?.[key] !== undefined) manifest.env[key] = resolve(folder, manifest.env[key]);
     const model = await readModelPart(folder, manifest.model, manifest.sha256);
     return OnnxDynamics.open(manifest, model, folder);
   }
