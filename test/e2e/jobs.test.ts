@@ -173,6 +173,14 @@ describe('a dream that is killed', () => {
   });
 });
 
+it('the quickstart tells of the ways that it compared alone, and no spread of one return', async () => {
+  const few = ['quickstart.baselines=[sac]', 'quickstart.seeds=1', 'quickstart.finalEpisodes=1', 'train.realSteps=300'];
+  const args = ['quickstart', 'pendulum', '--profile', 'smoke', ...few.flatMap((one) => set(one)), '--out', 'one-seed'];
+  const { stdout } = await reverie([...args, '--quiet'], folder);
+  expect(stdout).toMatch(/from scratch +not reached +-\d+ +\d/);
+  expect(stdout).not.toContain('as many');
+});
+
 it('the quickstart compares the dream with its baselines, in a table and a report, even if neither gets there', async () => {
   const args = ['quickstart', '--profile', 'smoke', ...set('rl.hidden=[32, 16]'), '--out', 'quickstart', '--quiet'];
   const { code, stdout, stderr } = await reverie(args, folder);

@@ -100,6 +100,7 @@ function reportOf(
 ): Report {
   const { arms, best, breakEven } = found;
   const threshold = config.train.threshold!;
+  const isBeside = arms.some(({ arm }) => arm === MANY_UPDATES_ARM);
   const seeds = new Set(runs.map(({ seed }) => seed)).size;
   return {
     title: `Warm start: ${config.name}`,
@@ -111,11 +112,11 @@ function reportOf(
         rows: arms.map((arm) => [
           arm.arm === best ? `${arm.arm} (best baseline)` : arm.arm,
           stepsText(arm.realStepsToThreshold),
-          formatSpread(arm.finalReturn.mean, arm.finalReturn.std),
+          formatSpread(arm.finalReturn.mean, arm.finalReturn.std, seeds * config.quickstart.finalEpisodes),
           formatDuration(arm.wallSeconds),
           arm.simulatedTransitions > 0 ? formatCount(arm.simulatedTransitions) : '–',
         ]),
-        note: `Steps: ${seedsText(seeds)}${seeds === 1 ? '' : ' [least – most]'}, evaluations not counted. Return: mean ± standard deviation over final episodes, of which none decided when to stop. "${MANY_UPDATES_ARM}" is the learner with all the gradient updates and nothing simulated: what simulation is worth beyond learning more often.`,
+        note: `Steps: ${seedsText(seeds)}${seeds === 1 ? '' : ' [least – most]'}, evaluations not counted. Return: mean ± standard deviation over final episodes, of which none decided when to stop.${isBeside ? ` "${MANY_UPDATES_ARM}" is the learner with all the gradient updates and nothing simulated: what simulation is worth beyond learning more often.` : ''}`,
       },
       { kind: 'facts', rows: [['policy', `${policy.checkpoint} ("${policy.arm}", seed ${policy.seed})`]] },
       {
