@@ -1,4 +1,4 @@
-import { copyFile, link, mkdir, writeFile } from 'node:fs/promises';
+import { copyFile, cp, link, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
@@ -68,12 +68,15 @@ describe('ONNX dynamics of one’s own', () => {
     const elsewhere = join(temporaryFolder('elsewhere'), 'a', 'b');
     await model.save(elsewhere);
     const again = await OnnxDynamics.load(elsewhere);
-    for (const one of [model, again]) {
+    const other = temporaryFolder('moved');
+    await cp(folder, other, { recursive: true });
+    const moved = await OnnxDynamics.load(join(other, 'model'));
+    for (const one of [model, again, moved]) {
       const { reward } = await oneStep(one, Float32Array.of(1, 2, 0, 0), Float32Array.of(1), Rng.fromSeed(1));
       expect(reward[0]).toBe(13);
       await one.close();
     }
-    expect(again.modelVersion).toBe(model.modelVersion);
+    expect([again.modelVersion, moved.modelVersion]).toEqual([model.modelVersion, model.modelVersion]);
   });
 
   it('answers one of the states where these are counted, whichever way it tells them', async () => {

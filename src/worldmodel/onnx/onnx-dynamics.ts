@@ -1,7 +1,7 @@
 // Dynamics of one's own as an ONNX file: what manifest.json beside it must say, whether the two agree, and what follows a step.
 
 import { readFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { sha256 } from '../../core/canonical-json.js';
 import type { KnownFunctions } from '../../core/environment.js';
@@ -290,7 +290,8 @@ export class OnnxDynamics extends MemorylessDynamics {
 }
 
 function versionOf({ sha256: _, ...meaning }: OnnxManifest, model: Uint8Array): string {
-  return sha256(JSON.stringify(meaning) + sha256(model)).slice(0, 32);
+  const text = JSON.stringify(meaning, (key, value) => (key.startsWith('mjcf') ? basename(value) : value));
+  return sha256(text + sha256(model)).slice(0, 32);
 }
 
 function outcomeOf({ outputs, env }: OnnxManifest, path: string): Outcome {
