@@ -76,6 +76,8 @@ export class Sessions implements SessionHost {
   private readonly removals = new Set<Promise<void>>();
   private readonly reaper: NodeJS.Timeout;
   private isDraining = false;
+  /** Sessions so far whose first episode was left open. */
+  private unseeded = 0;
   /** Episodes that are no sessions, and what is to be told when one ends. */
   private leased = 0;
   private onRelease = () => {};
@@ -125,11 +127,8 @@ export class Sessions implements SessionHost {
       session.running();
       this.quotas.takeSteps(owner);
       await this.takeSlot(session, deadline);
-      return session.take(
-        (done) => ({ kind: 'step', action, ...done }),
-        deadline,
-        () => session.act(action, deadline),
-      );
+      const act = () => session.act(action, deadline);
+      return session.take((done) => ({ kind: 'step', action, ...done }), deadline, act);
     });
   }
 
@@ -333,13 +332,13 @@ export class Sessions implements SessionHost {
     const { seed, snapshot, episodeId = unguessable() } = request;
     const kept = snapshot === undefined ? undefined : this.snapshots.get(session.owner, snapshot);
     const chosen = kept === undefined ? chosenEpisode(session.served, request) : {};
+    // As for rows of a batch: sessions that leave all open begin by their numbers, not all alike.
+    const isOpen = session.episode === undefined && (chosen.seed ?? chosen.task) === undefined;
+    const start = isOpen && kept === undefined ? { seed: this.unseeded++ } : chosen;
     if (kept === undefined || !isOver(kept)) await this.takeSlot(session, deadline);
-    return session.take(
-      (done) => ({ kind: 'reset', ...done }),
-      deadline,
-      () =>
-        kept === undefined ? session.begin(episodeId, chosen, deadline) : session.load(episodeId, kept, deadline, seed),
-    );
+    const play = () =>
+      kept === undefined ? session.begin(episodeId, start, deadline) : session.load(episodeId, kept, deadline, seed);
+    return session.take((done) => ({ kind: 'reset', ...done }), deadline, play);
   }
 
   /** Before `more` sessions are opened. @throws SERVER_DRAINING, QUOTA_EXCEEDED */

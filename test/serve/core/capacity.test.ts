@@ -82,6 +82,21 @@ it('forks that find too few slots are refused, and nothing is left of them', asy
   }
 });
 
+it('sessions and groups that leave all open begin each in its own way, and so again on the next server', async () => {
+  for (const table of [tableOf({}), tableOf({})]) {
+    const [first, second, seeded] = Array.from({ length: 3 }, () => table.open({ owner }).id);
+    const begun = await table.reset(first, {}, owner);
+    const goesOn = await table.reset(first, {}, owner);
+    expect(begun.observation).toBe(expectedObservations(0, [])[0]);
+    expect(goesOn.observation).not.toBe(begun.observation);
+    expect((await table.reset(seeded, { seed: 7 }, owner)).observation).toBe(expectedObservations(7, [])[0]);
+    const [{ turn, session }] = await table.openGroup({ count: 2, owner }, {});
+    expect(turn.observation).toBe(expectedObservations(1, [])[0]);
+    expect(session.seed).toBe(1);
+    expect((await table.reset(second, {}, owner)).observation).toBe(expectedObservations(2, [])[0]);
+  }
+});
+
 describe('a group', () => {
   it('begins in one state, once there are slots for all of it', async () => {
     let resets = 0;
