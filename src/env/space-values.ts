@@ -109,7 +109,7 @@ export function requireAction(space: VectorSpace, action: Float32Array): void {
   const hint =
     space.type === 'box'
       ? 'Give as many finite numbers as the shape says; clip each to its bounds.'
-      : `Give the action as an array with one element: Float32Array.of(${space.start}).`;
+      : `Give one whole number of ${space.start} to ${space.start + space.n - 1}, in an array.`;
   throw reverieError('ACTION_OUT_OF_SPACE', { action: shown, space: describeSpace(space), hint });
 }
 

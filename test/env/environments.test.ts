@@ -26,3 +26,16 @@ test.each(Object.entries(CLOCKS))('%s is cut off after %i steps', async (id, ste
   expect(endless.maxEpisodeSteps).toBeUndefined();
   endless.close();
 });
+
+test('a choice out of range is refused with the numbers there are', async () => {
+  const env = await makeEnvironment({ id: 'cartpole' });
+  await env.reset({ seed: 1 });
+  const hint = 'Give one whole number of 0 to 1, in an array.';
+  for (const wrong of [2, -1, 0.5]) {
+    await expect(async () => env.step(Float32Array.of(wrong))).rejects.toMatchObject({
+      code: 'ACTION_OUT_OF_SPACE',
+      hint,
+    });
+  }
+  env.close();
+});
