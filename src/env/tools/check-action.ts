@@ -26,7 +26,7 @@ const LONGEST_PROBLEM = 300;
 export function messageOf(action: unknown, before: readonly Message[], space: ToolsSpace): AssistantMessage {
   const problem = problemOfAction(action);
   if (problem !== undefined) {
-    const hint = `${problem}. Give {content: "text for the user"} or {toolCalls: [{name, arguments: {...}}]}.`;
+    const hint = `${problem}. Give {content: "text for the user"} or {toolCalls: [{name, arguments: {...}}]} (over HTTP: tool_calls).`;
     throw reverieError('ACTION_OUT_OF_SPACE', { action: shown(action), space: describeSpace(space), hint });
   }
   const { content, reasoning, toolCalls } = action as AssistantMessage;

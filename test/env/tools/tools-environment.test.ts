@@ -145,6 +145,7 @@ describe('what is no action', () => {
     const before = whole(env);
     const error = await env.step(action as never).catch((thrown) => thrown);
     expect(error).toMatchObject({ code: 'ACTION_OUT_OF_SPACE', hint: expect.stringContaining(problem) });
+    expect(error.hint).toContain('{toolCalls: [{name, arguments: {...}}]} (over HTTP: tool_calls)');
     expect(error.message.length).toBeLessThan(400);
     expect(whole(env)).toBe(before);
   });
