@@ -22,7 +22,7 @@ export function splitsOf({ tasks }: Servable): Split[] {
 }
 
 /**
- * How an episode begins, as an environment is told; without a task the domain's first. In family `vector` a task is a seed; a
+ * How an episode begins, as an environment is told; without a task it draws one. In family `vector` a task is a seed; a
  * seed given by itself goes before that of a task.
  * @throws TASK_NOT_CHOSEN, TASK_UNKNOWN for a name that is no task's
  */
@@ -30,10 +30,9 @@ export function chosenEpisode(
   served: Servable,
   { task, split, index, seed }: ResetRequest,
 ): { readonly task?: string; readonly seed?: number } {
-  const place = task === undefined && (split ?? index) !== undefined ? placedTask(served, split, index) : undefined;
-  if (faceOf(served).tasks === 'id') return { task: task ?? place?.id, seed };
-  const named = task === undefined ? place?.seed : seedOf(served, task);
-  return { seed: seed ?? named };
+  const isOpen = (task ?? split ?? index) === undefined;
+  const begun = isOpen ? undefined : task === undefined ? placedTask(served, split, index) : namedTask(served, task);
+  return faceOf(served).tasks === 'id' ? { task: begun?.id, seed } : { seed: seed ?? begun?.seed };
 }
 
 /** The task at a place; the first split, and the first of it, unless given. @throws TASK_NOT_CHOSEN */
@@ -46,12 +45,13 @@ function placedTask(served: Servable, split: string | undefined, index = 0): Tas
   throw reverieError('TASK_NOT_CHOSEN', { index, split: wanted, env: served.name, splits });
 }
 
-/** Any seed is a task, called `seed-N`. */
-function seedOf({ name, tasks }: Servable, task: string): number | undefined {
+/** Where tasks are seeds, any seed is one, called `seed-N`. @throws TASK_UNKNOWN */
+function namedTask(served: Servable, task: string): Pick<TaskCard, 'id' | 'seed'> {
+  const { name, tasks } = served;
+  const [, digits] = (faceOf(served).tasks === 'id' ? null : /^seed-(\d{1,15})$/.exec(task)) ?? [];
+  const found = digits === undefined ? tasks.find(({ id }) => id === task) : { id: task, seed: Number(digits) };
+  if (found !== undefined) return found;
   const known = tasks.map(({ id }) => id);
-  if (known.includes(task)) return tasks[known.indexOf(task)].seed;
-  const [, digits] = /^seed-(\d{1,15})$/.exec(task) ?? [];
-  if (digits !== undefined) return Number(digits);
   throw reverieError('TASK_UNKNOWN', { id: name, task, count: known.length, hint: nameHint(task, known) });
 }
 

@@ -96,6 +96,10 @@ describe('an environment of tools', () => {
     expect((contents[0] as { text: string }).text).toContain('Rui Fonseca');
     await expect(client.readResource({ uri: 'reverie://secrets' })).rejects.toThrow('There is no resource');
     await expect(connected('/mcp/helpdesk?split=train&index=-1')).rejects.toThrow('index: expected a whole number');
+    const { open } = server.sessions.counts;
+    const misspelled = connected('/mcp/helpdesk?task=unlock-after-holidays');
+    await expect(misspelled).rejects.toThrow(/helpdesk.{1,3}has no task.*Did you mean .{1,3}unlock-after-holiday\W/);
+    expect(server.sessions.counts.open).toBe(open);
   });
 });
 
