@@ -294,7 +294,7 @@ function sections() {
     workers: count
       .default(0)
       .describe(
-        'Where language models are waited for: episodes under way at once, 0: 32. Where rows only compute (exact rules, scripted users): worker threads; 0: in the main thread. Never changes results.',
+        'Where language models are waited for: episodes under way at once, 0: 32. Where rows only compute (exact rules, scripted users): worker threads, at most 256; 0: in the main thread. Never changes results.',
       ),
   };
 }

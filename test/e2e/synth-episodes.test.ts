@@ -116,3 +116,11 @@ describe('synth with language models', () => {
     expect(whole).toEqual(expect.arrayContaining(rows));
   });
 });
+
+it('where rows only compute, no thread is started without an episode, and the bytes are those of none', async () => {
+  for (const [out, workers] of Object.entries({ alone: '0', crowd: '100000' })) {
+    const args = ['synth', 'helpdesk', ...set('synth.episodes=3'), '--workers', workers, '--out', out, '--quiet'];
+    expect(await reverie(args, folder)).toMatchObject({ code: 0, stderr: '' });
+  }
+  expect(made('crowd')).toEqual(made('alone'));
+});

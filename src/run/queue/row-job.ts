@@ -212,8 +212,7 @@ export class ThreadedRows implements RowRunner {
   private readonly chunk: number;
 
   constructor({ scenario, seed, workers }: JobContext<ToolsScenario>, facts: JobFacts) {
-    const { path: folder } = this.folder;
-    const job: ThreadedJob = { scenario, seed, ...facts, trustsRules: areRulesTrusted(), folder };
+    const job: ThreadedJob = { scenario, seed, ...facts, trustsRules: areRulesTrusted(), folder: this.folder.path };
     const bytes = new TextEncoder().encode(JSON.stringify(job));
     this.job = new Uint8Array(new SharedArrayBuffer(bytes.length));
     this.job.set(bytes);

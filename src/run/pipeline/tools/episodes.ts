@@ -178,7 +178,8 @@ async function runnerOf(
   if (workers === 0 || device !== undefined || elsewhere(domain) !== undefined) return undefined;
   const { llm, synth, reward } = scenario.config;
   const onlyComputes = llm === null && synth.mode !== 'amplify' && reward.judge === null;
-  return onlyComputes ? new ThreadedRows(context, facts) : undefined;
+  const threads = Math.min(workers, synth.episodes, 256);
+  return onlyComputes ? new ThreadedRows({ ...context, workers: threads }, facts) : undefined;
 }
 
 /** Acceptance so far, the most frequent reason against it, success and cost; who runs them, if that is others. */
