@@ -18,15 +18,15 @@ export function matchOf(
 ): Match {
   const sayings = messages.map((_, i) => {
     const said = spokenAt(messages, i);
-    return said?.role === 'assistant' ? said.content : undefined;
+    return said?.role === 'assistant' ? plain(said.content) : undefined;
   });
   let isRead = !grounded;
   let best: Match = 'missing';
   for (const [i, message] of messages.entries()) {
-    if (message.role === 'tool' && message.isError !== true) isRead ||= placesOf(message.content, wanted).length > 0;
+    if (message.role === 'tool' && message.isError !== true) isRead ||= holdsValue(message.content, wanted);
     const said = sayings[i];
     if (said === undefined) continue;
-    const match = matchIn(said, sayings.slice(i + 1), wanted, all);
+    const match = matchIn(said, sayings.slice(i + 1), plain(wanted), all.map(plain));
     if (match === 'stated' && isRead) return 'stated';
     if (match === 'stated') best = 'unread';
     else if (best === 'missing') best = match;
@@ -36,7 +36,12 @@ export function matchOf(
 
 /** Whether a text contains a value, in any role. */
 export function holdsValue(text: string, value: string): boolean {
-  return placesOf(text, value).length > 0;
+  return placesOf(plain(text), plain(value)).length > 0;
+}
+
+/** With ASCII's hyphen for those that look the same: ids are often typeset with them. */
+function plain(text: string): string {
+  return text.replaceAll(/[\u2010\u2011]/g, '-');
 }
 
 /** Values in a text that may be facts: numbers, ids, dates. */
@@ -59,9 +64,8 @@ function matchIn(text: string, later: readonly (string | undefined)[], wanted: s
     const at = values.findIndex((value) => value.at === place.at);
     if ((at < 0 ? DENIED_WORDS : DENIED).test(text.slice(0, place.at).slice(-60))) continue;
     const others = at < 0 ? otherWords(text, place) : alternativesOf(text, values, at).map((token) => token.text);
-    if (others.some(isOther)) best = 'alternative';
-    else if (at >= 0 && isContradicted(text, place, later, isOther)) best = 'alternative';
-    else return 'stated';
+    if (!others.some(isOther) && (at < 0 || !isContradicted(text, place, later, isOther))) return 'stated';
+    best = 'alternative';
   }
   return best;
 }
@@ -75,6 +79,8 @@ function placesOf(text: string, wanted: string): Token[] {
   const found = tokensOf(text).filter((token) => {
     if (quantity === undefined) return fold(token.text) === fold(bare);
     if (!numbersOf(token.text).some((number) => quantity.numbers.includes(number))) return false;
+    if (LARGER_AFTER.test(text.slice(token.end)) || LARGER_BEFORE.test(text.slice(0, token.at).slice(-20)))
+      return false;
     const unit = unitAt(text, token);
     return unit === undefined || quantity.unit === undefined || unit === quantity.unit;
   });
@@ -87,10 +93,15 @@ function isSameToken(said: string, wanted: string): boolean {
   return numbersOf(said).some((number) => quantity.numbers.includes(number));
 }
 
+/** "12 thousand", "12k", "a hundred and 12": part of a larger number. */
+const LARGER_AFTER = /^(?:k|\s(?:dozen|hundred|thousand|million|billion))\b/iu;
+const LARGER_BEFORE = /\b(?:hundred|thousand|million|billion)\s(?:and\s)?$/iu;
+
 /** "not 12", "instead of 12", "more than 12"; for words only direct negation: "not in stock" is about the stock. */
 const DENIED =
-  /(?:\bnot(?!\s+only)|n['’]t|\bnever|\bno longer|\binstead of|\brather than|\b(?:more|less|fewer|greater|higher|lower|other) than)\s+(?:(?:exactly|quite|the|an?|have|has|had|costs?|be|get)\s+)?#?\p{Sc}?$/iu;
-const DENIED_WORDS = /(?:\bnot|n['’]t|\bnever|\bno longer)\s+$/iu;
+  /(?:\bnot(?!\s+only)|n['’]t|\bnever|\bneither|\bnor|\bno longer|\binstead of|\brather than|\b(?:more|less|fewer|greater|higher|lower|other) than)\s+(?:(?:exactly|quite|the|an?|have|has|had|was|been|costs?|be|get)\s+)?#?\p{Sc}?$/iu;
+const DENIED_WORDS =
+  /(?:\b(?:not|never|neither|nor|no longer)|n['’]t)\s+$|\b(?:non[\s-]|(?:twen|thir|for|fif|six|seven|eigh|nine)ty-)$/iu;
 
 /** Whether the same sentence occurs with another value, beside it or later: "It is 10. It is 12." states neither. */
 function isContradicted(
@@ -105,13 +116,8 @@ function isContradicted(
   return [text, ...later].some((said = '') =>
     sentencesOf(said).some((sentence) => {
       const words = said.slice(sentence.at, sentence.end);
-      return tokensOf(words).some(
-        (token) =>
-          /\d/.test(token.text) &&
-          isOther(token.text) &&
-          frame(words.slice(0, token.at)) === head &&
-          frame(words.slice(token.end)) === tail,
-      );
+      const isFramed = ({ at, end }: Token) => frame(words.slice(0, at)) === head && frame(words.slice(end)) === tail;
+      return tokensOf(words).some((token) => /\d/.test(token.text) && isOther(token.text) && isFramed(token));
     }),
   );
 }
@@ -160,14 +166,13 @@ const JOINED_AFTER =
 
 /** Alternative words: "lamp or torch." */
 function otherWords(text: string, { at, end }: Token): string[] {
-  return [JOINED_BEFORE.exec(text.slice(0, at)), JOINED_AFTER.exec(text.slice(end))].flatMap((found) =>
-    found === null ? [] : [found[1]],
-  );
+  const found = [JOINED_BEFORE.exec(text.slice(0, at)), JOINED_AFTER.exec(text.slice(end))];
+  return found.flatMap((each) => (each === null ? [] : [each[1]]));
 }
 
 /** A number with its separators: 1,120.50 or 1.120,50 or 1'120 or 12,5. */
 const NUMBER =
-  /[-−]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:['’\u00a0\u202f]\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}|\d+\.\d+|\d+,\d{1,2}(?![\d,])|\d+)/y;
+  /[-−]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:['’\u00a0\u202f]\d{3})+(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}|\d+\.\d+|(?<![\w.])\.\d+|\d+,\d{1,2}(?![\d,])|\d+)/y;
 /** Ids, dates, times and other words, with their inner punctuation. */
 const WORD = /[\p{L}\p{N}]+(?:[-_][\p{L}\p{N}]+|(?<=\d)[.:/](?=\d)[\p{L}\p{N}]+)*/uy;
 
@@ -179,13 +184,10 @@ const TENS = 'twenty thirty forty fifty sixty seventy eighty ninety'.split(' ');
 /** The number that a word spells; "one" only as a number: not "no one", "this one", "one of". */
 function spelled(word: string, before: string, after: string): string | undefined {
   const [tens, unit, ...rest] = word.toLowerCase().split('-');
-  if (rest.length > 0) return undefined;
+  const isNamed =
+    /\b(?:no|any|every|some|each|this|that|the|which|another)\s+$/i.test(before) || /^\s+of\b/i.test(after);
+  if (rest.length > 0 || (tens === 'one' && isNamed)) return undefined;
   if (tens === 'none') return '0';
-  if (
-    tens === 'one' &&
-    (/\b(?:no|any|every|some|each|this|that|the|which|another)\s+$/i.test(before) || /^\s+of\b/i.test(after))
-  )
-    return undefined;
   if (unit === undefined && UNITS.includes(tens)) return String(UNITS.indexOf(tens));
   const ten = (TENS.indexOf(tens) + 2) * 10;
   if (ten < 20) return undefined;
@@ -280,10 +282,8 @@ function phrasesIn(text: string, phrase: string): Token[] {
     .replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
     .replaceAll(/\d(?=\d)/g, '$&,?')
     .replaceAll(/\s+/g, '\\s+');
-  const [head, tail] = [
-    /^[\p{L}\p{N}]/u.test(words) ? '(?<![\\p{L}\\p{N}])' : '',
-    /[\p{L}\p{N}]$/u.test(words) ? '(?![\\p{L}\\p{N}])' : '',
-  ];
+  const head = /^[\p{L}\p{N}]/u.test(words) ? '(?<![\\p{L}\\p{N}])' : '';
+  const tail = /[\p{L}\p{N}]$/u.test(words) ? '(?![\\p{L}\\p{N}])' : '';
   if (words === '') return [];
   const found = text.matchAll(new RegExp(`${head}${written}${tail}`, 'giu'));
   return [...found].map(({ 0: said, index }) => ({ text: said, at: index, end: index + said.length }));
