@@ -22,7 +22,7 @@ export function splitsOf({ tasks }: Servable): Split[] {
 }
 
 /**
- * How an episode begins, as an environment is told; without a task it draws one. In family `vector` a task is a seed; a
+ * How an episode begins, as an environment is told; without a task the domain's first. In family `vector` a task is a seed; a
  * seed given by itself goes before that of a task.
  * @throws TASK_NOT_CHOSEN, TASK_UNKNOWN for a name that is no task's
  */
