@@ -115,14 +115,14 @@ function valuesOf(value: Json): string[] {
 const YES =
   /^\W*(?:(?:oh|well|ok|okay|great|perfect|good|fine|thanks|thank you|alright|all right)\W+)*(?:yes|yeah|yep|yup|sure|ok|okay|please do|please go|please proceed|go ahead|go on|do it|do that|do so|correct|confirm|confirmed|i confirm|i agree|agreed|absolutely|certainly|definitely|of course|exactly|right|that['’]?s (?:right|correct|fine|ok|okay|good)|that is (?:right|correct|fine|ok|okay|good)|that works|works for me|sounds (?:good|great|fine)|perfect|great|fine|good|alright|all right|proceed|ja|oui|sí|si|sim)(?![\p{L}\p{N}])/iu;
 const BUT = /\b(?:but|not|don['’]t|wait|instead|unless|except|rather|hold on|first|never mind)\b/i;
+const OR_NOT = /^\s*(?:but|wait|no(?!\s+(?:problem|worries|hurry))|actually|instead)\b/i;
 const TAKEN_BACK =
   /^\W*(?:no\b(?!\s+(?:problem|worries|hurry))|wait|stop|hold on|actually|don['’]t|do not|never mind|cancel that|leave it)\b/i;
 
 /** "Yes, please." and "Go ahead, thanks"; not "Yes, but the other one". Only the first sentence decides. */
 function isYes(text: string): boolean {
-  const [first] = text.trim().split(/(?<=[.!?])\s+/);
-  const rest = text.trim().slice(first.length);
-  return YES.test(first) && !BUT.test(first) && !/^\s*(?:but|wait|no(?!\s+(?:problem|worries|hurry))|actually|instead)\b/i.test(rest);
+  const [first, ...rest] = text.trim().split(/(?<=[.!?])\s+/);
+  return YES.test(first) && !BUT.test(first) && !OR_NOT.test(rest.join(' '));
 }
 
 /** The question by which an agent without a language model asks for consent. */
