@@ -96,6 +96,10 @@ describe('audit and export', () => {
     expect((await refusal(['export', 'helpdesk', '--episodes', 'audit', '--out', 'none'], folder)).code).toBe(
       'INPUT_MISSING',
     );
+    expect(await refusal(['export', 'cellar', '--episodes', 'seen', '--out', 'none'], folder)).toMatchObject({
+      code: 'INPUT_UNFIT',
+      message: expect.stringContaining('its scenario is helpdesk; this environment needs cellar'),
+    });
     const file = at('cut', 'data', 'episodes.jsonl');
     cpSync(at('seen'), at('cut'), { recursive: true });
     writeFileSync(file, readFileSync(at('seen', 'data', 'episodes.jsonl')).subarray(0, -100));

@@ -177,17 +177,15 @@ async function runnerOf(
   // What asks a device is asked side by side here: it answers all of them at once.
   if (workers === 0 || device !== undefined || elsewhere(domain) !== undefined) return undefined;
   const { llm, synth, reward } = scenario.config;
-  const onlyComputes = llm === null && synth.mode !== 'amplify' && reward.judge === null;
-  const threads = Math.min(workers, synth.episodes, 256);
-  return onlyComputes ? new ThreadedRows({ ...context, workers: threads }, facts) : undefined;
+  if (llm !== null || synth.mode === 'amplify' || reward.judge !== null) return undefined;
+  return new ThreadedRows({ ...context, workers: Math.min(workers, synth.episodes, 256) }, facts);
 }
 
 /** Acceptance so far, the most frequent reason against it, success and cost; who runs them, if that is others. */
 function noteOf(statistics: RowStatistics, { progress }: JudgedRows, runner = ''): string {
   const [first] = Object.entries(progress.dropped).sort(([, a], [, b]) => b - a);
   const reason = first === undefined ? '' : ` (${first[1]} ${first[0]})`;
-  const share = Math.round((100 * progress.out) / progress.in);
-  const accepted = progress.in === 0 ? '' : `${share} % accepted${reason}`;
+  const accepted = progress.in === 0 ? '' : `${Math.round((100 * progress.out) / progress.in)} % accepted${reason}`;
   return [accepted, statistics.note, runner].filter(Boolean).join(' · ');
 }
 

@@ -708,11 +708,13 @@ export async function exportJob(context: Context) {
   const experience = await ExperienceStore.open(config.experience);
   try {
     if (config.synth.export.includes('world-model')) await remember(experience, own, context.scenario, context.log);
+    const needed = { path: data, input: 'episodes', env: own.id, what: 'scenario', ours: config.name };
+    for await (const { scenario: theirs } of readEpisodes(data))
+      if (theirs !== config.name) throw reverieError('INPUT_UNFIT', { ...needed, theirs });
     const more = madeTasks(dirname(data));
     const domain = more.length === 0 ? own : withTasks(own, [...own.tasks, ...more]);
     const datasets = await exportDatasets(context, { domain, experience }, data);
-    const rows = datasets.map((path) => ['dataset', path] as const);
-    context.show({ title: '', blocks: [{ kind: 'facts', rows }] });
+    context.show({ title: '', blocks: [{ kind: 'facts', rows: datasets.map((path) => ['dataset', path]) }] });
     return { job: 'export', family: 'tools', wallSeconds: context.metrics.wallSeconds, data, datasets };
   } finally {
     await experience.close();
