@@ -73,8 +73,7 @@ export function requireFiniteAnswer(model: string, nextObs: Float32Array, reward
  */
 export async function reviveKnown(outcome: Outcome, env: EnvSpec | undefined, path: string): Promise<KnownFunctions> {
   if (outcome.reward !== 'known' && outcome.terminated !== 'known') return {};
-  const hint =
-    'Restore manifest.json as it was saved; in one of yours, declare outputs.reward, or an env that knows it.';
+  const hint = 'Restore manifest.json as it was saved; in yours, declare outputs.reward or an env that knows it.';
   if (env === undefined) throw folderInvalid(path, 'it uses known functions but names no "env".', hint);
   const environment = await makeEnvironment(env);
   const { known = {} } = environment;

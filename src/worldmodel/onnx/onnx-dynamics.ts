@@ -290,8 +290,8 @@ export class OnnxDynamics extends MemorylessDynamics {
 }
 
 function versionOf({ sha256: _, ...meaning }: OnnxManifest, model: Uint8Array): string {
-  const text = JSON.stringify(meaning, (key, value) => (key.startsWith('mjcf') ? basename(value) : value));
-  return sha256(text + sha256(model)).slice(0, 32);
+  const text = JSON.stringify(meaning, (key, value) => (/^mjcf/.test(key) ? basename(value) : value)) + sha256(model);
+  return sha256(text).slice(0, 32);
 }
 
 function outcomeOf({ outputs, env }: OnnxManifest, path: string): Outcome {
