@@ -79,7 +79,7 @@ const LEARNERS: Readonly<Record<string, Learner>> = {
   droq: {
     reference: 'SBX',
     budgets: { pendulum: 2_000, 'inverted-pendulum': 2_000, hopper: 10_000, 'half-cheetah': 10_000, walker2d: 10_000 },
-    seeds: { hopper: 0, 'half-cheetah': 1, walker2d: 1 },
+    seeds: { hopper: 1, 'half-cheetah': 1, walker2d: 1 },
     set: few('droq'),
   },
   simba: {
@@ -94,7 +94,7 @@ const LEARNERS: Readonly<Record<string, Learner>> = {
   mbpo: {
     reference: 'mbrl-lib',
     budgets: { 'inverted-pendulum': 3_000, hopper: 5_000, 'half-cheetah': 5_000, walker2d: 5_000 },
-    seeds: { 'inverted-pendulum': 3, hopper: 4, 'half-cheetah': 1, walker2d: 1 },
+    seeds: { 'inverted-pendulum': 3, hopper: 4, 'half-cheetah': 1, walker2d: 3 },
     set: (budget) => [
       ...['rl.preset=mbpo', 'model.preset=mbpo', `train.realSteps=${budget}`],
       ...['train.initialRandomSteps=1000', 'train.evalEvery=250'],
