@@ -317,10 +317,11 @@ function reportOf(pairs: readonly Pair[]): Report {
         rows: pairs.map((pair) => {
           const found = ratioOf(pair);
           const { learner, body, random, ours, reference } = pair;
-          const ratio = found ? `${text(found.value)} [${text(found.low)}, ${text(found.high)}]` : '–';
+          const interval = found && ours.length > 1 ? ` [${text(found.low)}, ${text(found.high)}]` : '';
+          const ratio = found ? `${text(found.value)}${interval}` : '–';
           return [`${learner}, ${body}`, ratio, areas(ours, random), areas(reference, random), text(random)];
         }),
-        note: 'Area under the curve: mean return over the steps above that of a random policy; means over seeds, with the 95 % interval of the ratio. No ratio where the reference is no better than a random policy.',
+        note: 'Area under the curve: mean return over the steps above that of a random policy; means over seeds, with the 95 % interval of the ratio where there are several. No ratio where the reference is no better than a random policy.',
       },
       ...pairs.map(({ learner, body, ours, reference }) => ({
         ...{ kind: 'curves' as const, title: `${learner}, ${body}`, yTitle: 'return' },
