@@ -119,7 +119,7 @@ export function broughtModel({ config, folder }: Scenario): string | undefined {
   return brought === undefined ? undefined : resolve(folder, brought);
 }
 
-/** The world model in `folder`, to be fitted further by `kind`. @throws MODEL_FILE_INVALID, FLAG_INVALID, INPUT_UNFIT if it has other spaces than `env`'s */
+/** The world model in `folder`; with `kind`, one that this kind fits further. @throws MODEL_FILE_INVALID, FLAG_INVALID, INPUT_UNFIT if its spaces are not `env`'s */
 export async function modelFor(env: VectorEnvironment, folder: string, kind?: string): Promise<StoredDynamics> {
   const model = await loadWorldModel(folder);
   const isFit = kind === undefined || kind === model.backend || dynamicsKinds.get(kind).broughtFolder !== undefined;
